@@ -1,0 +1,3 @@
+//! One request over one connection: bytes and their arrival times in, a record out.
+pub mod dialect;
+pub mod sse;

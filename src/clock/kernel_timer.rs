@@ -1,0 +1,68 @@
+//! Real sleeps on Linux: one `timerfd` per worker thread, armed for the earliest sleeper.
+
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use nix::sys::time::{TimeSpec, TimeValLike};
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use tokio::io::unix::AsyncFd;
+
+use super::{monotonic, timers::Timers};
+use crate::units::Nanos;
+
+/// Starts the local task that serves `timers` for as long as anyone else holds them.
+pub(super) fn serve(timers: &Arc<Timers>) -> io::Result<()> {
+    let fd =
+        TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
+    let mut server = Server { fd: AsyncFd::register(fd)?, timers: timers.clone(), armed: None };
+    tokio::task::spawn_local(poll_fn(move |context| server.poll(context)));
+    Ok(())
+}
+
+struct Server {
+    fd: AsyncFd<TimerFd>,
+    timers: Arc<Timers>,
+    armed: Option<Nanos>,
+}
+
+impl Server {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            self.timers.fire(monotonic());
+            self.timers.watch(context.waker().clone());
+            // Arming after every fire, so that a deadline that came in between is not missed.
+            self.arm();
+            let mut guard = match ready!(self.fd.poll_read_ready(context)) {
+                Ok(guard) => guard,
+                Err(_) => return Poll::Ready(()),
+            };
+            // The count of expirations does not matter; reading it clears the readiness.
+            let mut count = [0; 8];
+            let _ = nix::unistd::read(self.fd.get_ref().as_fd(), &mut count);
+            self.armed = None;
+            guard.clear_ready();
+        }
+    }
+
+    fn arm(&mut self) {
+        let next = self.timers.next();
+        if next == self.armed {
+            return;
+        }
+        self.armed = next;
+        let timer = self.fd.get_ref();
+        let _ = match next {
+            // A zero time would disarm.
+            Some(at) => timer.set(
+                Expiration::OneShot(TimeSpec::nanoseconds(
+                    i64::try_from(at.0.max(1)).unwrap_or(i64::MAX),
+                )),
+                TimerSetTimeFlags::TFD_TIMER_ABSTIME,
+            ),
+            None => timer.unset(),
+        };
+    }
+}

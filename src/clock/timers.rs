@@ -1,0 +1,90 @@
+//! Deadlines and who to wake at them.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use crate::units::Nanos;
+
+/// A place in the timer: deadlines in order, first come first served among equals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ticket {
+    deadline: Nanos,
+    number: u64,
+}
+
+/// The pending sleeps of one clock. The lock is never contended in real time (one thread), and it
+/// is what lets the runtime's idle hook reach the sleepers in virtual time.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    sleepers: BTreeMap<Ticket, Waker>,
+    issued: u64,
+    /// Woken when a sleeper with the earliest deadline of all comes in.
+    server: Option<Waker>,
+}
+
+impl Timers {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn insert(&self, deadline: Nanos, waker: Waker) -> Ticket {
+        let mut inner = self.lock();
+        inner.issued += 1;
+        let ticket = Ticket { deadline, number: inner.issued };
+        let is_first = inner.sleepers.first_key_value().is_none_or(|(first, _)| ticket < *first);
+        inner.sleepers.insert(ticket, waker);
+        drop(inner);
+        if is_first {
+            self.wake_server();
+        }
+        ticket
+    }
+
+    /// Wakes whoever serves this timer.
+    pub(super) fn wake_server(&self) {
+        let server = self.lock().server.take();
+        if let Some(server) = server {
+            server.wake();
+        }
+    }
+
+    pub(super) fn remove(&self, ticket: Ticket) {
+        self.lock().sleepers.remove(&ticket);
+    }
+
+    pub(super) fn next(&self) -> Option<Nanos> {
+        self.lock().sleepers.first_key_value().map(|(ticket, _)| ticket.deadline)
+    }
+
+    /// Asks to be woken when the earliest deadline gets earlier.
+    pub(super) fn watch(&self, waker: Waker) {
+        self.lock().server = Some(waker);
+    }
+
+    /// Wakes everyone whose deadline is not after `now`; says whether there was anyone.
+    pub(super) fn fire(&self, now: Nanos) -> bool {
+        let mut fired = false;
+        loop {
+            let mut inner = self.lock();
+            match inner.sleepers.first_entry() {
+                Some(entry) if entry.key().deadline <= now => {
+                    let waker = entry.remove();
+                    drop(inner);
+                    waker.wake();
+                    fired = true;
+                }
+                _ => return fired,
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! One line of `requests.csv` as typed values: the definitions of the per-request metrics.
+//!
+//! A [`Row`] is computed from a [`StreamRecord`] once, and read back from the file by later programs;
+//! both ways give the same values, since every time is integer nanoseconds.
+
+use std::sync::Arc;
+
+use super::{Outcome, StreamRecord};
+use crate::units::Nanos;
+
+/// Which part of the run a row belongs to, by its due time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Due before the measured window.
+    Warmup,
+    /// Due inside the measured window.
+    Measured,
+}
+
+/// Where `output_tok` comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenSource {
+    /// The server's final usage.
+    Usage,
+    /// The server's last running usage; no final one came.
+    Running,
+    /// A local tokenizer, on the whole text.
+    Tokenizer,
+    /// The number of token events: an estimate, since a chunk may carry several tokens.
+    Events,
+}
+
+/// One row of `requests.csv`. `None` is an empty cell: a value that does not apply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "fields are the columns of requests.csv, defined in the README's table"
+)]
+pub struct Row {
+    pub row: u64,
+    pub session: Option<Arc<str>>,
+    pub turn: Option<u32>,
+    pub class: Option<Arc<str>>,
+    pub phase: Phase,
+    pub target: u32,
+    pub shard: Option<u32>,
+    pub scheduled: Option<Nanos>,
+    pub lag: Option<Nanos>,
+    pub connect: Option<Nanos>,
+    pub conn_reused: Option<bool>,
+    pub headers: Option<Nanos>,
+    pub first_event: Option<Nanos>,
+    pub ttft: Option<Nanos>,
+    pub ttft_send: Option<Nanos>,
+    pub ttfo: Option<Nanos>,
+    pub tpot: Option<Nanos>,
+    pub gap_p50: Option<Nanos>,
+    pub gap_p99: Option<Nanos>,
+    pub gap_max: Option<Nanos>,
+    pub stall: Option<Nanos>,
+    pub stalls: Option<u64>,
+    pub e2e: Option<Nanos>,
+    pub e2e_send: Option<Nanos>,
+    pub close: Option<Nanos>,
+    pub input_tok_asked: u32,
+    pub input_tok: Option<u64>,
+    pub cached_tok: Option<u64>,
+    pub output_tok_asked: u32,
+    pub output_tok: Option<u64>,
+    pub reasoning_tok: Option<u64>,
+    pub token_source: Option<TokenSource>,
+    pub chunks: Option<u64>,
+    pub finish_reason: Option<String>,
+    pub outcome: Outcome,
+    pub http_status: Option<u16>,
+    pub error: Option<String>,
+    pub slo_ok: Option<bool>,
+    pub rx_delay: Option<Nanos>,
+    pub request_id: Option<String>,
+}
+
+impl Row {
+    /// Computes the row of a finished record; due before `warmup` is phase warm-up.
+    #[must_use]
+    pub fn of(record: &StreamRecord, warmup: Nanos) -> Self {
+        let from_due = |at: Option<Nanos>| at.map(|at| at.since(record.due));
+        let from_sent = |at: Option<Nanos>| Some(at?.since(record.sent?));
+        let tokens = &record.tokens;
+        let counted = Counted::of(record);
+        let [gap_p50, gap_p99, gap_max] = gap_ranks(record);
+        Self {
+            row: record.row,
+            session: record.session.clone(),
+            turn: record.turn,
+            class: record.class.clone(),
+            phase: if record.due < warmup { Phase::Warmup } else { Phase::Measured },
+            target: record.target,
+            shard: None,
+            scheduled: (record.outcome != Outcome::Skipped).then_some(record.due),
+            lag: from_due(record.sent),
+            connect: record.connect,
+            conn_reused: record.conn_reused,
+            headers: from_due(record.headers),
+            first_event: from_due(record.first_event),
+            ttft: from_due(tokens.first()),
+            ttft_send: from_sent(tokens.first()),
+            ttfo: from_due(record.first_answer),
+            tpot: tpot(record, counted.output),
+            gap_p50,
+            gap_p99,
+            gap_max,
+            stall: None,
+            stalls: None,
+            e2e: from_due(tokens.last()),
+            e2e_send: from_sent(tokens.last()),
+            close: from_due(record.close),
+            input_tok_asked: record.input_tok_asked,
+            input_tok: record.usage.and_then(|usage| usage.input_tok),
+            cached_tok: record.usage.and_then(|usage| usage.cached_tok),
+            output_tok_asked: record.output_tok_asked,
+            output_tok: counted.output,
+            reasoning_tok: counted.reasoning,
+            token_source: counted.source,
+            chunks: (record.http_status == Some(200)).then(|| tokens.count()),
+            finish_reason: record.finish_reason.clone(),
+            outcome: record.outcome,
+            http_status: record.http_status,
+            error: record.error.clone(),
+            slo_ok: None,
+            rx_delay: None,
+            request_id: record.request_id.clone(),
+        }
+    }
+}
+
+/// Token counts of a record and where they come from.
+struct Counted {
+    output: Option<u64>,
+    reasoning: Option<u64>,
+    source: Option<TokenSource>,
+}
+
+impl Counted {
+    fn of(record: &StreamRecord) -> Self {
+        let events = record.tokens.count();
+        let usage = record.usage.unwrap_or_default();
+        let (output, source) = match (usage.output_tok, record.tokens.running_total()) {
+            (Some(n), _) if usage.running => (Some(n), Some(TokenSource::Running)),
+            (Some(n), _) => (Some(n), Some(TokenSource::Usage)),
+            (None, Some(n)) => (Some(n), Some(TokenSource::Running)),
+            (None, None) if record.http_status == Some(200) => {
+                (Some(events), Some(TokenSource::Events))
+            }
+            (None, None) => (None, None),
+        };
+        let reasoning_events = record.tokens.reasoning_count();
+        let reasoning = match (usage.reasoning_tok, output) {
+            (Some(n), _) if n > 0 => Some(n),
+            // Servers report 0 for answers that are all reasoning, so our own share decides.
+            (_, Some(n)) if reasoning_events > 0 => Some(share(reasoning_events, events, n)),
+            (reported, _) => reported,
+        };
+        Self { output, reasoning, source }
+    }
+}
+
+/// `n × part ÷ whole`, rounded to nearest.
+fn share(part: u64, whole: u64, n: u64) -> u64 {
+    let scaled =
+        (u128::from(n) * u128::from(part) * 2 + u128::from(whole)) / (2 * u128::from(whole));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// `(last − first token event) ÷ (N − k₁)`, k₁ the tokens of the first token event (1 where unknown).
+fn tpot(record: &StreamRecord, output: Option<u64>) -> Option<Nanos> {
+    let tokens = &record.tokens;
+    let first_step = tokens.running_steps().and_then(|mut steps| steps.next()).unwrap_or(1);
+    let rest = output?.checked_sub(u64::from(first_step)).filter(|rest| *rest > 0)?;
+    if tokens.count() < 2 {
+        return None;
+    }
+    let span = tokens.last()?.since(tokens.first()?);
+    Some(Nanos((span.0 + rest / 2) / rest))
+}
+
+/// Nearest-rank p50, p99 and the maximum of the chunk gaps.
+fn gap_ranks(record: &StreamRecord) -> [Option<Nanos>; 3] {
+    let mut gaps: Vec<u64> = record.tokens.gaps().map(|gap| gap.0).collect();
+    if gaps.is_empty() {
+        return [None; 3];
+    }
+    let mut rank = |percent: usize| {
+        let index = (gaps.len() * percent).div_ceil(100) - 1;
+        Some(Nanos(*gaps.select_nth_unstable(index).1))
+    };
+    [rank(50), rank(99), rank(100)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Kind, Usage};
+    use super::*;
+
+    /// A stream due at 1 s, sent at 1.001 s, with a token event at each of `at_ms` after due.
+    fn record(at_ms: &[u64], usage: Option<Usage>) -> StreamRecord {
+        let due = Nanos::from_secs(1);
+        let mut record = StreamRecord {
+            due,
+            sent: Some(due + Nanos::from_millis(1)),
+            http_status: Some(200),
+            outcome: Outcome::Ok,
+            usage,
+            ..StreamRecord::default()
+        };
+        for ms in at_ms {
+            record.tokens.push(due + Nanos::from_millis(*ms), Kind::Content, None);
+        }
+        record
+    }
+
+    fn usage(output: u64) -> Option<Usage> {
+        Some(Usage { output_tok: Some(output), ..Usage::default() })
+    }
+
+    #[test]
+    fn latency_counts_from_due_and_from_sent() {
+        let row = Row::of(&record(&[200, 250, 300], usage(3)), Nanos::ZERO);
+        assert_eq!(row.ttft, Some(Nanos::from_millis(200)));
+        assert_eq!(row.ttft_send, Some(Nanos::from_millis(199)));
+        assert_eq!(row.lag, Some(Nanos::from_millis(1)));
+        assert_eq!(row.e2e, Some(Nanos::from_millis(300)));
+        assert_eq!(row.tpot, Some(Nanos::from_millis(50)));
+        assert_eq!(row.token_source, Some(TokenSource::Usage));
+    }
+
+    #[test]
+    fn chunks_are_not_tokens() {
+        // 40 tokens in 10 chunks, 40 ms apart: TPOT is over tokens, the gap over chunks.
+        let at: Vec<u64> = (0..10).map(|i| 100 + 40 * i).collect();
+        let row = Row::of(&record(&at, usage(40)), Nanos::ZERO);
+        assert_eq!(row.output_tok, Some(40));
+        assert_eq!(row.chunks, Some(10));
+        assert_eq!(row.gap_p50, Some(Nanos::from_millis(40)));
+        assert_eq!(row.tpot, Some(Nanos((360_000_000 + 19) / 39)));
+    }
+
+    #[test]
+    fn degenerate_lengths_leave_cells_empty() {
+        let none = Row::of(&record(&[], None), Nanos::ZERO);
+        assert_eq!((none.ttft, none.tpot, none.gap_max), (None, None, None));
+        assert_eq!(none.output_tok, Some(0));
+        let one = Row::of(&record(&[70], usage(5)), Nanos::ZERO);
+        assert_eq!((one.ttft, one.tpot, one.gap_p50), (Some(Nanos::from_millis(70)), None, None));
+        let unsent = Row::of(&StreamRecord::default(), Nanos::ZERO);
+        assert_eq!((unsent.output_tok, unsent.chunks, unsent.lag), (None, None, None));
+    }
+
+    #[test]
+    fn reasoning_share_where_the_server_says_zero() {
+        let mut all = record(
+            &[],
+            Some(Usage { output_tok: Some(16), reasoning_tok: Some(0), ..Usage::default() }),
+        );
+        for ms in 0..8 {
+            all.tokens.push(Nanos::from_secs(1) + Nanos::from_millis(ms), Kind::Reasoning, None);
+        }
+        assert_eq!(Row::of(&all, Nanos::ZERO).reasoning_tok, Some(16));
+        assert_eq!(Row::of(&record(&[1, 2], usage(2)), Nanos::ZERO).reasoning_tok, None);
+    }
+
+    #[test]
+    fn nearest_rank_over_gaps() {
+        let at: Vec<u64> = std::iter::once(0).chain((1..=100).map(|i| i * (i + 1) / 2)).collect();
+        let row = Row::of(&record(&at, None), Nanos::ZERO);
+        let ms = |n| Some(Nanos::from_millis(n));
+        assert_eq!((row.gap_p50, row.gap_p99, row.gap_max), (ms(50), ms(99), ms(100)));
+    }
+}

@@ -1,0 +1,1 @@
+//! Sends a plan on schedule.

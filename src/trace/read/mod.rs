@@ -1,0 +1,1 @@
+//! Trace files in, [`crate::trace::Request`]s out.

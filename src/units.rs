@@ -1,0 +1,264 @@
+//! Time and speed as exact integers, and how people write them.
+//!
+//! A leaf that every room may use. Everything inside the program counts integer nanoseconds, so that
+//! a plan is the same bytes on every machine; floating point appears only where a number is printed
+//! for a person. No clock is read here (see [`crate::clock`]).
+
+use std::fmt;
+use std::ops::{Add, AddAssign};
+
+/// Nanoseconds in a second.
+pub const NS_PER_S: u64 = 1_000_000_000;
+/// Nanoseconds in a millisecond.
+pub const NS_PER_MS: u64 = 1_000_000;
+
+/// A span of time, or an instant as an offset from a named origin, in integer nanoseconds.
+///
+/// The origin belongs to the place: trace time starts at the trace's zero, everything a
+/// [`crate::record::StreamRecord`] holds is an offset from the run's `t0`, and a
+/// [`crate::clock::Clock`] counts from its own epoch. 2^64 ns are 584 years.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// The origin.
+    pub const ZERO: Self = Self(0);
+    /// Later than anything that happens.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// Whole seconds.
+    #[must_use]
+    pub const fn from_secs(s: u64) -> Self {
+        Self(s * NS_PER_S)
+    }
+
+    /// Whole milliseconds.
+    #[must_use]
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms * NS_PER_MS)
+    }
+
+    /// `self − earlier`, or zero when `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Seconds, for printing and for rates.
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NS_PER_S as f64
+    }
+
+    /// Milliseconds, for printing.
+    #[must_use]
+    pub fn as_millis_f64(self) -> f64 {
+        self.0 as f64 / NS_PER_MS as f64
+    }
+
+    /// Parses decimal seconds exactly (`12`, `0.001163`, up to 9 fractional digits).
+    ///
+    /// More digits are accepted only where they are zeros: a finer time would be lost without a word.
+    pub fn parse_seconds(text: &str) -> Result<Self, UnitError> {
+        parse_decimal(text, 9)
+            .and_then(|n| u64::try_from(n).map(Self).map_err(|_| UnitError::TooLarge))
+    }
+
+    /// Parses a duration as people write it: `250ms`, `10s`, `5m`, `1h30m`, `1.5s`, `0s`.
+    pub fn parse_duration(text: &str) -> Result<Self, UnitError> {
+        if text.is_empty() {
+            return Err(UnitError::Empty);
+        }
+        let mut total: u128 = 0;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let digits = rest
+                .find(|c: char| !c.is_ascii_digit() && c != '.')
+                .ok_or_else(|| UnitError::NoUnit(text.to_owned()))?;
+            let (number, tail) = rest.split_at(digits);
+            let unit_len =
+                tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
+            let (unit, tail) = tail.split_at(unit_len);
+            let (digits_below, factor) = match unit {
+                "ns" => (0, 1),
+                "us" | "µs" => (3, 1),
+                "ms" => (6, 1),
+                "s" => (9, 1),
+                "m" | "min" => (9, 60),
+                "h" => (9, 3600),
+                "d" => (9, 86_400),
+                _ => return Err(UnitError::BadUnit(unit.to_owned())),
+            };
+            total =
+                total.saturating_add(parse_decimal(number, digits_below)?.saturating_mul(factor));
+            rest = tail;
+        }
+        u64::try_from(total).map(Self).map_err(|_| UnitError::TooLarge)
+    }
+}
+
+/// Parses a plain non-negative decimal into an integer count of `10^-places`.
+fn parse_decimal(text: &str, places: usize) -> Result<u128, UnitError> {
+    let bad = || UnitError::NotANumber(text.to_owned());
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return Err(bad());
+    }
+    if !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
+        return Err(bad());
+    }
+    if whole.len() > 20 {
+        return Err(UnitError::TooLarge);
+    }
+    let (kept, finer) = fraction.split_at(fraction.len().min(places));
+    if finer.bytes().any(|b| b != b'0') {
+        return Err(UnitError::TooFine(text.to_owned()));
+    }
+    let mut value: u128 = 0;
+    for byte in whole.bytes().chain(kept.bytes()) {
+        value = value * 10 + u128::from(byte - b'0');
+    }
+    for _ in kept.len()..places {
+        value *= 10;
+    }
+    Ok(value)
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+/// Seconds with nine decimals: exact, and sorted as text within one width.
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:09}", self.0 / NS_PER_S, self.0 % NS_PER_S)
+    }
+}
+
+/// A speed factor as an exact fraction, so that scaled times are the same on every machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speed {
+    numerator: u64,
+    denominator: u64,
+}
+
+impl Speed {
+    /// As recorded.
+    pub const ONE: Self = Self { numerator: 1, denominator: 1 };
+
+    /// Parses a decimal factor above zero (`20`, `0.5`, up to 9 fractional digits).
+    pub fn parse(text: &str) -> Result<Self, UnitError> {
+        let scaled = parse_decimal(text, 9)?;
+        let numerator = u64::try_from(scaled).map_err(|_| UnitError::TooLarge)?;
+        if numerator == 0 {
+            return Err(UnitError::Zero);
+        }
+        Ok(Self { numerator, denominator: NS_PER_S })
+    }
+
+    /// `span ÷ speed`, rounded down.
+    #[must_use]
+    pub fn shorten(self, span: Nanos) -> Nanos {
+        let scaled = u128::from(span.0) * u128::from(self.denominator) / u128::from(self.numerator);
+        Nanos(u64::try_from(scaled).unwrap_or(u64::MAX))
+    }
+
+    /// The factor, for printing.
+    #[must_use]
+    pub fn as_f64(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+}
+
+/// What is wrong with a number that somebody wrote.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnitError {
+    /// Nothing was written.
+    #[error("empty; write a duration such as 250ms, 10s, 5m or 1h30m")]
+    Empty,
+    /// Not a plain decimal.
+    #[error("`{0}` is not a plain non-negative decimal number")]
+    NotANumber(String),
+    /// More digits than the unit can hold.
+    #[error("`{0}` is finer than a nanosecond")]
+    TooFine(String),
+    /// A bare number where a duration is wanted.
+    #[error("`{0}` has no unit; write for example 250ms, 10s, 5m or 1h30m")]
+    NoUnit(String),
+    /// An unknown unit.
+    #[error("unknown unit `{0}`; units are ns, us, ms, s, m, h, d")]
+    BadUnit(String),
+    /// Beyond 584 years.
+    #[error("the number is too large (the limit is 584 years)")]
+    TooLarge,
+    /// Zero where a factor is wanted.
+    #[error("must be above zero")]
+    Zero,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_as_people_write_them() {
+        let check =
+            |text: &str, ns: u64| assert_eq!(Nanos::parse_duration(text), Ok(Nanos(ns)), "{text}");
+        check("250ms", 250 * NS_PER_MS);
+        check("10s", 10 * NS_PER_S);
+        check("5m", 300 * NS_PER_S);
+        check("1h30m", 5400 * NS_PER_S);
+        check("1.5s", 1_500_000_000);
+        check("0s", 0);
+        check("7us", 7_000);
+        check("1m0.5s", 60_500_000_000);
+    }
+
+    #[test]
+    fn bad_durations_say_why() {
+        let check = |text: &str, part: &str| {
+            let message = Nanos::parse_duration(text).expect_err(text).to_string();
+            assert!(message.contains(part), "{text}: {message}");
+        };
+        check("", "empty");
+        check("10", "no unit");
+        check("10x", "unknown unit");
+        check("-5s", "unknown unit");
+        check("1.2.3s", "not a plain");
+        check("0.5ns", "finer");
+        check("999999999999999999999h", "too large");
+        check("s", "not a plain");
+    }
+
+    #[test]
+    fn seconds_keep_every_digit() {
+        assert_eq!(Nanos::parse_seconds("0.001163"), Ok(Nanos(1_163_000)));
+        assert_eq!(Nanos::parse_seconds("19440110.0"), Ok(Nanos(19_440_110 * NS_PER_S)));
+        assert_eq!(
+            Nanos::parse_seconds("1.1234567891"),
+            Err(UnitError::TooFine("1.1234567891".into()))
+        );
+        assert_eq!(Nanos::parse_seconds("1.1234567890"), Ok(Nanos(1_123_456_789)));
+        assert!(Nanos::parse_seconds("nan").is_err());
+        assert!(Nanos::parse_seconds("-1").is_err());
+        assert_eq!(Nanos(1_000_000_001).to_string(), "1.000000001");
+    }
+
+    #[test]
+    fn speed_is_exact() {
+        let speed = Speed::parse("20").expect("a factor");
+        assert_eq!(speed.shorten(Nanos::from_secs(600)), Nanos::from_secs(30));
+        let third = Speed::parse("0.3").expect("a factor");
+        assert_eq!(third.shorten(Nanos(3)), Nanos(10));
+        assert_eq!(Speed::parse("0"), Err(UnitError::Zero));
+    }
+}

@@ -1,0 +1,1 @@
+//! What to ask for: a workload file, and the rows it generates.
