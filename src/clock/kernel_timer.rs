@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -17,13 +17,31 @@ use crate::units::Nanos;
 pub(super) fn serve(timers: &Arc<Timers>) -> io::Result<()> {
     let fd =
         TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
-    let mut server = Server { fd: AsyncFd::register(fd)?, timers: timers.clone(), armed: None };
+    let mut server = Server { fd: register(fd)?, timers: timers.clone(), armed: None };
     tokio::task::spawn_local(poll_fn(move |context| server.poll(context)));
     Ok(())
 }
 
+/// `TimerFd` lends its descriptor safely, but has no `AsRawFd`, which the reactor wants.
+struct Descriptor(TimerFd);
+
+impl AsRawFd for Descriptor {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "`AsyncFd::new` is unsound only for a type that closes or lies about its descriptor; \
+              `Descriptor` owns one for its whole life, and the newer constructor is `unsafe`"
+)]
+fn register(fd: TimerFd) -> io::Result<AsyncFd<Descriptor>> {
+    AsyncFd::new(Descriptor(fd))
+}
+
 struct Server {
-    fd: AsyncFd<TimerFd>,
+    fd: AsyncFd<Descriptor>,
     timers: Arc<Timers>,
     armed: Option<Nanos>,
 }
@@ -41,7 +59,7 @@ impl Server {
             };
             // The count of expirations does not matter; reading it clears the readiness.
             let mut count = [0; 8];
-            let _ = nix::unistd::read(self.fd.get_ref().as_fd(), &mut count);
+            let _ = nix::unistd::read(self.fd.get_ref().0.as_fd(), &mut count);
             self.armed = None;
             guard.clear_ready();
         }
@@ -53,7 +71,7 @@ impl Server {
             return;
         }
         self.armed = next;
-        let timer = self.fd.get_ref();
+        let timer = &self.fd.get_ref().0;
         let _ = match next {
             // A zero time would disarm.
             Some(at) => timer.set(
