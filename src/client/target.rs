@@ -1,0 +1,1 @@
+//! Where requests go: `--url` joined with the path of an API.
