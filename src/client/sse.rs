@@ -203,18 +203,15 @@ impl Decoder {
         on_event: &mut impl FnMut(Event<'_>),
     ) -> Result<(), SseError> {
         if line.is_empty() {
-            match borrowed.data.take() {
-                // Data in the buffer would have kept this line's data out of `borrowed`.
-                Some(data) => {
-                    let name = borrowed.name.take().unwrap_or(&self.name);
-                    on_event(Event { name, data });
-                    self.reset();
-                }
-                None => {
-                    self.settle(&std::mem::take(borrowed));
-                    self.dispatch_held(on_event);
-                }
-            }
+            let Some(data) = borrowed.data.take() else {
+                self.settle(&std::mem::take(borrowed));
+                self.dispatch_held(on_event);
+                return Ok(());
+            };
+            // Data in the buffer would have kept this data out of `borrowed`, so this is all of it.
+            let name = borrowed.name.take().unwrap_or(&self.name);
+            on_event(Event { name, data });
+            self.reset();
             return Ok(());
         }
         self.check_limit(line.len())?;

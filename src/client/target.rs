@@ -1,1 +1,299 @@
-//! Where requests go: `--url` joined with the path of an API.
+//! Where requests go: `--url` joined with the path of an API, never doubling `/v1`.
+//!
+//! A base may be a server's root, any prefix of it, end in a version (`/v1`, `/v4`), or already be the
+//! whole path of the API, which is then used as it is. A query is kept on every path, and a user part
+//! is refused: keys come from the environment or a file. Messages and [`Target`]'s `Display` leave
+//! user part and query out, since they end up in results. Deliberately absent: resolving the host,
+//! TLS, percent-encoding (a path is sent as it was written).
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use super::dialect::Api;
+
+/// A server and the paths on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Name or address, an IPv6 address without its brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// For the request line of a POST: path and query.
+    pub path_and_query: String,
+    /// For the request line of the GET that lists models.
+    pub models_path: String,
+    /// For the `Host` header: with brackets, and without the port when that is 80.
+    pub authority: String,
+}
+
+/// The URL without its query, fit for results and messages.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path_and_query.split('?').next().unwrap_or_default();
+        write!(f, "http://{}{path}", self.authority)
+    }
+}
+
+/// What is wrong with a URL.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    /// No `scheme://`.
+    #[error("the URL has no scheme; write http:// in front of it")]
+    NoScheme,
+    /// `https`.
+    #[error("TLS is not supported yet; use an http:// URL")]
+    Tls,
+    /// Neither `http` nor `https`.
+    #[error("unknown scheme `{0}` in the URL; use http://")]
+    Scheme(String),
+    /// `user:password@`.
+    #[error("the URL holds a user name or password; give a key by --api-key-env or --api-key-file")]
+    UserInfo,
+    /// Nothing where the host should be.
+    #[error("the URL has no host")]
+    NoHost,
+    /// A host that no name or address can be.
+    #[error("`{0}` is no host name or address (an IPv6 address stands in [brackets])")]
+    Host(String),
+    /// Not a number from 1 to 65535.
+    #[error("`{0}` is no port; ports are 1 to 65535")]
+    Port(String),
+    /// A space, control or non-ASCII character, or a fragment.
+    #[error("character {0:?} cannot stand in the URL's path or query; percent-encode it")]
+    Character(char),
+    /// The URL is that of the other API.
+    #[error(
+        "the URL is that of the {url} API, but --api is {api}; give --api {url} or the server's root"
+    )]
+    OtherApi {
+        /// The API that the URL ends in.
+        url: Api,
+        /// The API that was asked for.
+        api: Api,
+    },
+}
+
+/// Reads a base URL and joins it with the paths of an API.
+pub fn endpoint(base: &str, api: Api) -> Result<Target, UrlError> {
+    let base = base.trim();
+    let (scheme, rest) = base.split_once("://").ok_or(UrlError::NoScheme)?;
+    match scheme.to_ascii_lowercase().as_str() {
+        "http" => {}
+        "https" => return Err(UrlError::Tls),
+        _ => return Err(UrlError::Scheme(scheme.to_owned())),
+    }
+    let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if authority.contains('@') {
+        return Err(UrlError::UserInfo);
+    }
+    let (host, port) = host_and_port(authority)?;
+    if let Some(c) = tail.chars().find(|c| !c.is_ascii_graphic() || *c == '#') {
+        return Err(UrlError::Character(c));
+    }
+    let (path, query) = tail.split_at(tail.find('?').unwrap_or(tail.len()));
+    // A `?` with nothing behind it asks nothing.
+    let query = if query.len() > 1 { query } else { "" };
+    let (root, path) = join(path.trim_end_matches('/'), api)?;
+    let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    Ok(Target {
+        authority: if port == 80 { bracketed } else { format!("{bracketed}:{port}") },
+        host,
+        port,
+        path_and_query: format!("{path}{query}"),
+        models_path: format!("{root}/models{query}"),
+    })
+}
+
+/// The root under which the API's operations stand, with its version, and the path to POST to.
+fn join(path: &str, api: Api) -> Result<(String, String), UrlError> {
+    if let Some((named, operation)) = operation_at_end(path) {
+        if named != api {
+            return Err(UrlError::OtherApi { url: named, api });
+        }
+        return Ok((path[..path.len() - operation.len()].to_owned(), path.to_owned()));
+    }
+    // Servers number their own APIs too (`/api/paas/v4`), so any version stands for `/v1`.
+    let root = if is_version(path.rsplit('/').next().unwrap_or_default()) {
+        path.to_owned()
+    } else {
+        format!("{path}/v1")
+    };
+    let post = format!("{root}{}", operation(api));
+    Ok((root, post))
+}
+
+/// The path of an API behind its version.
+fn operation(api: Api) -> &'static str {
+    api.path().strip_prefix("/v1").unwrap_or(api.path())
+}
+
+/// The API that a path ends in, if any. Some gateways serve it without a version, so none is asked
+/// for; `/chat/completions` also ends in `/completions`, so it is looked for first.
+fn operation_at_end(path: &str) -> Option<(Api, &'static str)> {
+    [Api::Chat, Api::Completions]
+        .into_iter()
+        .map(|api| (api, operation(api)))
+        .find(|(_, operation)| path.ends_with(operation))
+}
+
+fn is_version(segment: &str) -> bool {
+    segment.strip_prefix('v').is_some_and(|digits| {
+        !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+    })
+}
+
+fn host_and_port(authority: &str) -> Result<(String, u16), UrlError> {
+    let bad_host = |host: &str| UrlError::Host(host.to_owned());
+    let (host, port) = if let Some(inner) = authority.strip_prefix('[') {
+        let (address, after) = inner.split_once(']').ok_or_else(|| bad_host(authority))?;
+        address.parse::<Ipv6Addr>().map_err(|_| bad_host(address))?;
+        if after.is_empty() {
+            (address, None)
+        } else {
+            (address, Some(after.strip_prefix(':').ok_or_else(|| bad_host(authority))?))
+        }
+    } else {
+        let (host, port) = match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        };
+        // With more colons it is an address without its brackets.
+        let named = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
+        if !host.bytes().all(named) || port.is_some_and(|port| port.contains(':')) {
+            return Err(bad_host(authority));
+        }
+        if host.is_empty() {
+            return Err(UrlError::NoHost);
+        }
+        (host, port)
+    };
+    let port = match port {
+        None => 80,
+        Some(port) if !port.bytes().all(|b| b.is_ascii_digit()) => {
+            return Err(UrlError::Port(port.to_owned()));
+        }
+        Some(port) => match port.parse::<u16>() {
+            Ok(number) if number > 0 => number,
+            _ => return Err(UrlError::Port(port.to_owned())),
+        },
+    };
+    Ok((host.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn posts(base: &str, api: Api, expect: &str) {
+        let target = endpoint(base, api).expect(base);
+        assert_eq!(target.path_and_query, expect, "{base}");
+        assert_eq!(target.path_and_query.matches("/v1").count().max(1), 1, "{base}");
+    }
+
+    /// AISBench#311, guidellm#192: one right path each, whatever slash a base ends in.
+    #[test]
+    fn a_base_joins_to_one_path() {
+        let chat = "/v1/chat/completions";
+        for base in [
+            "http://h",
+            "http://h/",
+            "http://h//",
+            "http://h/v1",
+            "http://h/v1/",
+            "http://h/v1/chat/completions",
+            "http://h/v1/chat/completions/",
+            "HTTP://h/v1",
+            "  http://h/v1\n",
+            "http://h?",
+        ] {
+            posts(base, Api::Chat, chat);
+        }
+        for base in ["http://h", "http://h/v1", "http://h/v1/completions"] {
+            posts(base, Api::Completions, "/v1/completions");
+        }
+        posts("http://h/llm", Api::Chat, "/llm/v1/chat/completions");
+        posts("http://h/llm/v1/", Api::Completions, "/llm/v1/completions");
+        posts("http://h/api/paas/v4", Api::Chat, "/api/paas/v4/chat/completions");
+        posts("http://h/very", Api::Chat, "/very/v1/chat/completions");
+    }
+
+    #[test]
+    fn a_query_is_kept_and_never_shown() {
+        let target = endpoint("http://h:8000/v1?key=secret&a=b", Api::Chat).expect("a URL");
+        assert_eq!(target.path_and_query, "/v1/chat/completions?key=secret&a=b");
+        assert_eq!(target.models_path, "/v1/models?key=secret&a=b");
+        assert_eq!(target.to_string(), "http://h:8000/v1/chat/completions");
+        let azure = "http://h/openai/deployments/d/chat/completions?api-version=1";
+        posts(azure, Api::Chat, "/openai/deployments/d/chat/completions?api-version=1");
+        assert_eq!(
+            endpoint("http://h?a=1", Api::Chat).expect("a URL").models_path,
+            "/v1/models?a=1"
+        );
+    }
+
+    #[test]
+    fn models_stand_beside_the_api() {
+        for (base, expect) in [
+            ("http://h", "/v1/models"),
+            ("http://h/v1/", "/v1/models"),
+            ("http://h/x/v1/chat/completions", "/x/v1/models"),
+            ("http://h/x/chat/completions", "/x/models"),
+        ] {
+            assert_eq!(endpoint(base, Api::Chat).expect(base).models_path, expect, "{base}");
+        }
+    }
+
+    #[test]
+    fn hosts_and_ports() {
+        for (base, host, port, authority) in [
+            ("http://localhost:8000", "localhost", 8000, "localhost:8000"),
+            ("http://h", "h", 80, "h"),
+            ("http://h:80/v1", "h", 80, "h"),
+            ("http://127.0.0.1:1/", "127.0.0.1", 1, "127.0.0.1:1"),
+            ("http://[::1]:8000", "::1", 8000, "[::1]:8000"),
+            ("http://[fe80::1]/v1", "fe80::1", 80, "[fe80::1]"),
+            ("http://my_host.local-1", "my_host.local-1", 80, "my_host.local-1"),
+        ] {
+            let target = endpoint(base, Api::Chat).expect(base);
+            assert_eq!((target.host.as_str(), target.port), (host, port), "{base}");
+            assert_eq!(target.authority, authority, "{base}");
+        }
+    }
+
+    #[test]
+    fn bad_urls_say_what_to_write() {
+        let check = |base: &str, part: &str| {
+            let message = endpoint(base, Api::Chat).expect_err(base).to_string();
+            assert!(message.contains(part), "{base}: {message}");
+            assert!(!message.contains("secret"), "{base}: {message}");
+        };
+        check("", "no scheme");
+        check("localhost:8000", "no scheme");
+        check("user:secret@h", "no scheme");
+        check("https://h", "TLS is not supported yet");
+        check("HTTPS://user:secret@h", "TLS is not supported yet");
+        check("ftp://h", "unknown scheme `ftp`");
+        check("http://user:secret@h", "--api-key-env");
+        check("http://secret@h:1/v1", "--api-key-env");
+        check("http://", "no host");
+        check("http://:80", "no host");
+        check("http:///v1", "no host");
+        check("http://::1:8000", "[brackets]");
+        check("http://fe80::1", "[brackets]");
+        check("http://[::1", "no host name");
+        check("http://[::1]8000", "no host name");
+        check("http://[h]:1", "no host name");
+        check("http://h h", "no host name");
+        check("http://hé", "no host name");
+        check("http://h:", "no port");
+        check("http://h:0", "no port");
+        check("http://h:65536", "no port");
+        check("http://h:+80", "no port");
+        check("http://h:80a/v1", "no port");
+        check("http://h/a b", "character ' '");
+        check("http://h/v1#secret", "character '#'");
+        check("http://h/v1/completions", "--api completions");
+        let other = endpoint("http://h/v1/chat/completions", Api::Completions);
+        assert!(other.expect_err("a chat URL").to_string().contains("--api chat"));
+    }
+}

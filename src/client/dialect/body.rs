@@ -1,0 +1,111 @@
+//! Request bodies in a fixed key order, so that one row is always the same bytes.
+//!
+//! Vendor keys stand in them only when asked for: strict gateways refuse what they do not know.
+//! Deliberately absent: prompts of a wanted length (see [`crate::prompt`]) and the choice of keys by
+//! engine, which is the caller's.
+
+use serde_json::value::RawValue;
+
+use super::Api;
+
+/// What a body says beside its prompt.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BodyParams<'a> {
+    /// The API it is for.
+    pub api: Api,
+    /// `model`; left out where there is none.
+    pub model: Option<&'a str>,
+    /// `max_tokens`, in tokens.
+    pub max_tokens: u32,
+    /// `stream_options.include_usage`.
+    pub include_usage: bool,
+    /// `stream_options.continuous_usage_stats`: a vendor key, and it implies `include_usage`.
+    pub running_usage: bool,
+    /// `ignore_eos`: a vendor key.
+    pub ignore_eos: bool,
+}
+
+/// What is sent for completion.
+#[derive(Clone, Copy, Debug)]
+pub enum Prompt<'a> {
+    /// Text: the one user message of a chat, or the prompt of a completion.
+    Text(&'a str),
+    /// The messages of a chat, as JSON.
+    Messages(&'a RawValue),
+    /// Token ids: the prompt of a completion.
+    Ids(&'a [u32]),
+}
+
+/// Why a prompt cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// Messages are for chats.
+    #[error("messages cannot be sent to the completions API; use --api chat")]
+    MessagesToCompletions,
+    /// Token ids are for completions.
+    #[error("token ids cannot be sent to the chat API; use --api completions")]
+    IdsToChat,
+}
+
+/// Writes the body of one request.
+pub fn body(params: &BodyParams<'_>, prompt: Prompt<'_>) -> Result<Vec<u8>, BodyError> {
+    let mut out = Vec::with_capacity(256 + prompt.size_hint());
+    out.push(b'{');
+    if let Some(model) = params.model {
+        out.extend_from_slice(b"\"model\":");
+        write_json(&mut out, model);
+        out.push(b',');
+    }
+    match (params.api, prompt) {
+        (Api::Chat, Prompt::Text(text)) => {
+            out.extend_from_slice(b"\"messages\":[{\"role\":\"user\",\"content\":");
+            write_json(&mut out, text);
+            out.extend_from_slice(b"}]");
+        }
+        (Api::Chat, Prompt::Messages(messages)) => {
+            out.extend_from_slice(b"\"messages\":");
+            out.extend_from_slice(messages.get().as_bytes());
+        }
+        (Api::Completions, Prompt::Text(text)) => {
+            out.extend_from_slice(b"\"prompt\":");
+            write_json(&mut out, text);
+        }
+        (Api::Completions, Prompt::Ids(ids)) => {
+            out.extend_from_slice(b"\"prompt\":");
+            write_json(&mut out, ids);
+        }
+        (Api::Chat, Prompt::Ids(_)) => return Err(BodyError::IdsToChat),
+        (Api::Completions, Prompt::Messages(_)) => return Err(BodyError::MessagesToCompletions),
+    }
+    out.extend_from_slice(b",\"max_tokens\":");
+    write_json(&mut out, &params.max_tokens);
+    out.extend_from_slice(b",\"stream\":true");
+    if params.running_usage {
+        out.extend_from_slice(
+            b",\"stream_options\":{\"include_usage\":true,\"continuous_usage_stats\":true}",
+        );
+    } else if params.include_usage {
+        out.extend_from_slice(b",\"stream_options\":{\"include_usage\":true}");
+    }
+    if params.ignore_eos {
+        out.extend_from_slice(b",\"ignore_eos\":true");
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+impl Prompt<'_> {
+    /// About the bytes it takes; ids of common vocabularies have up to six digits.
+    fn size_hint(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len() + text.len() / 16,
+            Self::Messages(messages) => messages.get().len(),
+            Self::Ids(ids) => ids.len() * 7,
+        }
+    }
+}
+
+fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    serde_json::to_writer(out, value)
+        .expect("strings and numbers always are JSON, and memory takes them");
+}

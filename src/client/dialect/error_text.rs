@@ -1,0 +1,143 @@
+//! A server's error body as one readable line.
+//!
+//! JSON in the forms that servers use, HTML of proxies, plain text, and bytes that are neither. What
+//! is not understood is quoted rather than dropped. The result has no control characters and at most
+//! [`MESSAGE_CHARS`] characters, so that it fits a cell of a CSV file.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::lenient::last;
+use super::raw::{elements, members_or_none, words};
+
+/// The longest message, in characters.
+pub(super) const MESSAGE_CHARS: usize = 500;
+
+/// What is looked at of a body; an error page is never longer for a good reason.
+const BODY_BYTES: usize = 64 << 10;
+
+/// How deep errors within errors are followed.
+const DEPTH: usize = 4;
+
+/// One line from any error body, in the server's words.
+#[must_use]
+pub fn error_message(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(BODY_BYTES)]);
+    let text = text.trim();
+    // Some servers answer a streaming request with an error that is framed as an event.
+    let text = text.strip_prefix("data:").unwrap_or(text).trim();
+    let line = match serde_json::from_str::<&RawValue>(text) {
+        Ok(json) => message_of(json),
+        Err(_) if text.starts_with('<') => one_line(&without_tags(text), MESSAGE_CHARS),
+        Err(_) => one_line(text, MESSAGE_CHARS),
+    };
+    if line.is_empty() { "empty body".to_owned() } else { line }
+}
+
+/// One line from a JSON value.
+pub(super) fn message_of(json: &RawValue) -> String {
+    one_line(&find(json, DEPTH).unwrap_or_else(|| json.get().to_owned()), MESSAGE_CHARS)
+}
+
+/// The words in a value: itself a string, or where such objects keep them.
+fn find(json: &RawValue, depth: usize) -> Option<String> {
+    if depth == 0 {
+        return None;
+    }
+    if let Some(words) = words(json) {
+        return Some(words.into_owned());
+    }
+    let elements = elements(json);
+    if !elements.is_empty() {
+        let found: Vec<String> =
+            elements.iter().filter_map(|element| find(element, depth - 1)).collect();
+        return (!found.is_empty()).then(|| found.join("; "));
+    }
+    let members = members_or_none(json);
+    let at = |key| last(&members, key).and_then(|value| find(value, depth - 1));
+    // Beside a `message` an `error` that is only a string is a title, such as "Not Found".
+    let error = last(&members, "error");
+    if error.is_some_and(|error| !error.get().starts_with('"'))
+        && let Some(words) = at("error")
+    {
+        return Some(words);
+    }
+    if let Some(words) = at("msg") {
+        return Some(located(&members, words));
+    }
+    ["message", "error", "detail", "errors", "error_message"].iter().find_map(|key| at(key))
+}
+
+/// A validation error with the place that it is about: `body.messages: Field required`.
+fn located(members: &[super::raw::Member<'_>], words_said: String) -> String {
+    let path: Vec<String> = last(members, "loc")
+        .map(elements)
+        .unwrap_or_default()
+        .iter()
+        .map(|step| words(step).map_or_else(|| step.get().to_owned(), Cow::into_owned))
+        .collect();
+    if path.is_empty() { words_said } else { format!("{}: {words_said}", path.join(".")) }
+}
+
+/// The text of an HTML page: its body without tags, or its title when the body has no text.
+fn without_tags(html: &str) -> String {
+    let (mut text, mut title) = (String::new(), String::new());
+    let mut inside = "";
+    let mut rest = html;
+    while let Some(open) = rest.find('<') {
+        let (before, tag) = rest.split_at(open);
+        match inside {
+            "" => text.push_str(before),
+            "title" => title.push_str(before),
+            _ => {}
+        }
+        let name = tag[1..].trim_start_matches('/');
+        let is = |word: &str| name.get(..word.len()).is_some_and(|n| n.eq_ignore_ascii_case(word));
+        inside = match ["title", "style", "script"].into_iter().find(|word| is(word)) {
+            Some(word) if !tag.starts_with("</") => word,
+            Some(_) => "",
+            None => inside,
+        };
+        text.push(' ');
+        rest = tag.split_once('>').map_or("", |(_, after)| after);
+    }
+    text.push_str(rest);
+    let text = if text.trim().is_empty() { title } else { text };
+    [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&nbsp;", " "),
+        ("&amp;", "&"),
+    ]
+    .into_iter()
+    .fold(text, |text, (entity, character)| text.replace(entity, character))
+}
+
+/// Text without control characters and with single spaces, cut to a number of characters.
+pub(super) fn one_line(text: &str, limit: usize) -> String {
+    let mut line = String::new();
+    let mut length = 0;
+    let gap = |c: char| c.is_whitespace() || c.is_control();
+    for word in text.split(gap).filter(|word| !word.is_empty()) {
+        let space = usize::from(length > 0);
+        let room = limit.saturating_sub(length + space);
+        let word_length = word.chars().count();
+        if space > 0 && room > 0 {
+            line.push(' ');
+        }
+        line.extend(word.chars().take(room));
+        length += space + word_length;
+        if length > limit {
+            break;
+        }
+    }
+    if length > limit {
+        // The mark takes the place of the last character.
+        line.pop();
+        line.push('…');
+    }
+    line
+}
