@@ -1,1 +1,5 @@
 //! The simulated server.
+pub mod engine;
+pub mod settings;
+
+mod draw;
