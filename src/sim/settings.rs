@@ -29,6 +29,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::nanoseconds;
 use crate::units::{NS_PER_S, Nanos};
 
 /// How the simulated server behaves. As JSON, times are integer nanoseconds.
@@ -165,22 +166,6 @@ impl Settings {
         let decode_s = (mean_output_tok - 1.0).max(0.0) * self.step(self.max_running).as_secs_f64();
         // A server without prefill time could begin and end one-token answers in no time at all.
         self.max_running as f64 / (prefill_s + decode_s).max(1.0 / NS_PER_S as f64)
-    }
-}
-
-/// [`Nanos`] as a bare integer.
-mod nanoseconds {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::units::Nanos;
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
-    pub(super) fn serialize<S: Serializer>(value: &Nanos, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_u64(value.0)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Nanos, D::Error> {
-        u64::deserialize(input).map(Nanos)
     }
 }
 
