@@ -1,1 +1,24 @@
-//! The simulated server.
+//! The simulated server: an OpenAI-compatible server of known truth.
+//!
+//! Its model ([`settings`], [`engine`]) says when each token is due; the server gives the tokens out
+//! over HTTP in the shapes of vLLM and logs what it really did ([`truth`]). It runs on a port
+//! ([`run`]) or over in-memory pipes in virtual time ([`server`]). It knows nothing of the client: no
+//! room but `clock` is used here.
+
+pub mod engine;
+pub mod run;
+pub mod server;
+pub mod settings;
+pub mod truth;
+
+mod chunk;
+mod draw;
+mod nanoseconds;
+mod refusal;
+mod request;
+mod route;
+mod stream;
+
+pub use run::{RunError, run_blocking};
+pub use server::Server;
+pub use settings::Settings;

@@ -1,0 +1,269 @@
+//! The server: one thread, an engine, a driver that sleeps until the engine's next event, and a task
+//! per connection.
+//!
+//! Connections come from anywhere ([`Server::serve_connection`] takes a pipe as well as a socket) and
+//! time from a [`Clock`], real or virtual. Absent: any other source of time, and what the paths mean
+//! (see [`super::route`]).
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::Future;
+use std::io::Write;
+use std::pin::pin;
+use std::rc::{Rc, Weak};
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::engine::{Engine, Event, QueueFull};
+use super::route;
+use super::settings::Settings;
+use super::stream::{Entry, Mailbox, Plan};
+use super::truth::{Ledger, TruthError, TruthLog, TruthRow};
+use crate::clock::{Anchor, Clock, Utc};
+use crate::units::Nanos;
+
+/// How often the truth log is flushed while rows come.
+const FLUSH_EVERY: Nanos = Nanos::from_secs(1);
+/// How long no connection is accepted after one could not be (no file descriptors left).
+const ACCEPT_PAUSE: Nanos = Nanos::from_millis(10);
+
+/// A simulated server.
+pub struct Server {
+    settings: Settings,
+    clock: Clock,
+    anchor: Anchor,
+    engine: RefCell<Engine>,
+    mailboxes: RefCell<HashMap<u64, Rc<Mailbox>>>,
+    truth: RefCell<Option<TruthLog>>,
+    requests: Cell<u64>,
+    /// What the driver sleeps until; rung when something is due earlier.
+    armed: Cell<Nanos>,
+    bell: Rc<Notify>,
+    flush_at: Cell<Option<Nanos>>,
+    driver: AbortHandle,
+}
+
+impl Server {
+    /// A server at rest. Must be called inside the `LocalSet` that will serve it: it starts the driver,
+    /// which ends with the server. The settings must have passed [`Settings::check`].
+    #[must_use]
+    pub fn new(settings: Settings, clock: Clock, truth: Option<Box<dyn Write>>) -> Rc<Self> {
+        let utc = if clock.is_virtual() { Utc(0) } else { Utc::now() };
+        let anchor = Anchor { monotonic: clock.now(), utc };
+        Rc::new_cyclic(|server: &Weak<Self>| {
+            let bell = Rc::new(Notify::new());
+            let driver = drive(server.clone(), clock.clone(), bell.clone());
+            Self {
+                engine: RefCell::new(Engine::new(settings.clone())),
+                settings,
+                clock,
+                anchor,
+                mailboxes: RefCell::default(),
+                truth: RefCell::new(truth.map(TruthLog::new)),
+                requests: Cell::new(0),
+                armed: Cell::new(Nanos::MAX),
+                bell,
+                flush_at: Cell::new(None),
+                driver: tokio::task::spawn_local(driver).abort_handle(),
+            }
+        })
+    }
+
+    /// Serves one connection until either side ends it.
+    pub async fn serve_connection<IO>(self: Rc<Self>, io: IO)
+    where
+        IO: AsyncRead + AsyncWrite + Unpin,
+    {
+        // Repeatable to the byte in virtual time, so no wall clock there.
+        let has_date = !self.clock.is_virtual();
+        let service = service_fn(move |request| {
+            let answer = route::answer(self.clone(), request);
+            async { Ok::<_, Infallible>(answer.await) }
+        });
+        let connection = http1::Builder::new()
+            .writev(false)
+            .auto_date_header(has_date)
+            .header_read_timeout(None)
+            .serve_connection(TokioIo::new(io), service);
+        // A client that goes away is no fault of the server's; its requests are in the truth log.
+        let _ = connection.await;
+    }
+
+    /// Accepts connections until `shutdown` ends, then cuts those that are open.
+    pub async fn listen(self: Rc<Self>, listener: TcpListener, shutdown: impl Future) {
+        let mut shutdown = pin!(shutdown);
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut shutdown => break,
+                Some(_) = connections.join_next() => {}
+                accepted = listener.accept() => match accepted {
+                    Ok((socket, _)) => {
+                        // Only slower where it fails.
+                        let _ = socket.set_nodelay(true);
+                        connections.spawn_local(self.clone().serve_connection(socket));
+                    }
+                    Err(_) => self.clock.sleep_until(self.clock.now() + ACCEPT_PAUSE).await,
+                },
+            }
+        }
+        connections.shutdown().await;
+    }
+
+    /// Flushes the truth log and says whether all of it could be written.
+    pub fn finish(&self) -> Result<(), TruthError> {
+        self.flush_at.set(None);
+        match self.truth.borrow_mut().as_mut() {
+            None => Ok(()),
+            Some(log) => {
+                log.flush();
+                log.take_failure().map_or(Ok(()), Err)
+            }
+        }
+    }
+
+    /// What it is like.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Streams that hold a slot.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.engine.borrow().running()
+    }
+
+    /// Requests that wait for one.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.engine.borrow().queued()
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The wall clock, in whole seconds since 1970.
+    pub(super) fn unix_seconds(&self) -> i128 {
+        self.anchor.utc_at(self.clock.now()).unix_seconds()
+    }
+
+    /// The number and the ledger of a request that has just arrived.
+    pub(super) fn arrive(&self) -> (u64, Ledger) {
+        let number = self.requests.replace(self.requests.get() + 1);
+        (number, Ledger::new(self.clock.now(), self.truth.borrow().is_some()))
+    }
+
+    pub(super) fn admit(&self, entry: &Entry, plan: &Plan) -> Result<(), QueueFull> {
+        let now = self.clock.now();
+        self.collect(now);
+        let (number, prompt_tok) = (entry.number(), plan.ask.prompt_tok);
+        self.engine.borrow_mut().admit(now, number, prompt_tok, plan.output_tok)?;
+        self.mailboxes.borrow_mut().insert(number, entry.mailbox().clone());
+        self.ring_if_earlier();
+        Ok(())
+    }
+
+    /// Takes a request out, if it is in; returns how long it had queued.
+    pub(super) fn cancel(&self, number: u64) -> Option<Nanos> {
+        self.mailboxes.borrow_mut().remove(&number)?;
+        let now = self.clock.now();
+        self.collect(now);
+        let queued = self.engine.borrow_mut().cancel(now, number);
+        self.ring_if_earlier();
+        queued
+    }
+
+    /// Writes a request's row.
+    pub(super) fn note(&self, row: &TruthRow) {
+        if let Some(log) = self.truth.borrow_mut().as_mut() {
+            log.write(row);
+            if self.flush_at.get().is_none() {
+                self.flush_at.set(Some(self.clock.now() + FLUSH_EVERY));
+                self.ring_if_earlier();
+            }
+        }
+    }
+
+    /// Hands out every token due by `now`.
+    fn collect(&self, now: Nanos) {
+        let mut mailboxes = self.mailboxes.borrow_mut();
+        self.engine.borrow_mut().advance(now, &mut |event| match event {
+            Event::FirstToken { id, queued, .. } => {
+                if let Some(mailbox) = mailboxes.get(&id) {
+                    mailbox.set_queued(queued);
+                    mailbox.put();
+                }
+            }
+            Event::Token { id, .. } => {
+                if let Some(mailbox) = mailboxes.get(&id) {
+                    mailbox.put();
+                }
+            }
+            Event::Finished { id, .. } => {
+                mailboxes.remove(&id);
+            }
+        });
+    }
+
+    /// Does all that is due; returns when there is something again.
+    fn turn(&self) -> Option<Nanos> {
+        let now = self.clock.now();
+        self.collect(now);
+        if self.flush_at.get().is_some_and(|at| at <= now) {
+            self.flush_at.set(None);
+            if let Some(log) = self.truth.borrow_mut().as_mut() {
+                log.flush();
+            }
+        }
+        let next = self.next();
+        self.armed.set(next.unwrap_or(Nanos::MAX));
+        next
+    }
+
+    fn next(&self) -> Option<Nanos> {
+        let event = self.engine.borrow().next_event();
+        [event, self.flush_at.get()].into_iter().flatten().min()
+    }
+
+    fn ring_if_earlier(&self) {
+        if self.next().is_some_and(|next| next < self.armed.get()) {
+            self.bell.notify_one();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.driver.abort();
+        if let Some(log) = self.truth.borrow_mut().as_mut() {
+            log.flush();
+        }
+    }
+}
+
+/// Turns the engine at its times, and yields in between even when late: the connections must get to
+/// write what they were handed.
+async fn drive(server: Weak<Server>, clock: Clock, bell: Rc<Notify>) {
+    loop {
+        // Held through a turn only, so that the last handle elsewhere ends the server.
+        let Some(next) = server.upgrade().map(|server| server.turn()) else { return };
+        match next {
+            Some(at) if at <= clock.now() => tokio::task::yield_now().await,
+            Some(at) => tokio::select! {
+                () = clock.sleep_until(at) => {}
+                () = bell.notified() => {}
+            },
+            None => bell.notified().await,
+        }
+    }
+}

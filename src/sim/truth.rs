@@ -1,0 +1,260 @@
+//! The truth log: what the server really did, one CSV row per request, written as the request ends.
+//!
+//! It is what a client's own figures are held against. Times are those of the server's clock (in real
+//! time the machine's monotonic clock, the same in every process), so that two programs can be
+//! compared without an offset. Absent: any estimate. A token's time is the instant at which its bytes
+//! were handed to the connection, which writes them to the socket within the same turn.
+
+use std::io::{Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::nanoseconds;
+use crate::units::Nanos;
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    /// Answered in full.
+    Done,
+    /// The client went away, or the server was stopped.
+    Cancelled,
+    /// Answered with an error.
+    Refused,
+}
+
+/// One request. Cells are empty where nothing applies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TruthRow {
+    /// The `id` in the answer.
+    pub request_id: String,
+    /// When the request's head had been read, before its body.
+    #[serde(rename = "arrival_ns", with = "nanoseconds")]
+    pub arrival: Nanos,
+    /// When the first token was handed to the connection.
+    #[serde(rename = "first_ns", with = "nanoseconds::option")]
+    pub first: Option<Nanos>,
+    /// When the last was.
+    #[serde(rename = "last_ns", with = "nanoseconds::option")]
+    pub last: Option<Nanos>,
+    /// How many were.
+    pub output_tok: u64,
+    /// Tokens of the prompt, where the request could be read.
+    pub prompt_tok: Option<u64>,
+    /// Between successive tokens of a stream, nearest rank.
+    #[serde(rename = "gap_p50_ns", with = "nanoseconds::option")]
+    pub gap_p50: Option<Nanos>,
+    /// The same, 99th percentile.
+    #[serde(rename = "gap_p99_ns", with = "nanoseconds::option")]
+    pub gap_p99: Option<Nanos>,
+    /// The longest.
+    #[serde(rename = "gap_max_ns", with = "nanoseconds::option")]
+    pub gap_max: Option<Nanos>,
+    /// How long it waited for a slot, by the model.
+    #[serde(rename = "queued_ns", with = "nanoseconds::option")]
+    pub queued: Option<Nanos>,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+/// The truth log could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum TruthError {
+    /// With the line and field where it is one of the contents.
+    #[error("truth log: {0}")]
+    Csv(#[from] csv::Error),
+    /// The medium failed.
+    #[error("truth log: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Reads a truth log back.
+pub fn read(input: impl Read) -> Result<Vec<TruthRow>, TruthError> {
+    let mut reader = csv::Reader::from_reader(input);
+    reader.deserialize().map(|row| row.map_err(TruthError::from)).collect()
+}
+
+/// The log being written.
+pub(super) struct TruthLog {
+    csv: csv::Writer<Box<dyn Write>>,
+    /// The first failure ends the log; it is reported when the server is asked how it went.
+    failure: Option<TruthError>,
+}
+
+impl TruthLog {
+    /// Starts a log with its header, so that one without requests can be told from none.
+    pub(super) fn new(out: Box<dyn Write>) -> Self {
+        let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(out);
+        let failure = csv.write_record(COLUMNS).err().map(TruthError::from);
+        Self { csv, failure }
+    }
+
+    pub(super) fn write(&mut self, row: &TruthRow) {
+        if self.failure.is_none() {
+            self.failure = self.csv.serialize(row).err().map(TruthError::from);
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
+        if self.failure.is_none() {
+            self.failure = self.csv.flush().err().map(TruthError::from);
+        }
+    }
+
+    pub(super) fn take_failure(&mut self) -> Option<TruthError> {
+        self.failure.take()
+    }
+}
+
+/// The header, as the fields above are named.
+const COLUMNS: [&str; 11] = [
+    "request_id",
+    "arrival_ns",
+    "first_ns",
+    "last_ns",
+    "output_tok",
+    "prompt_tok",
+    "gap_p50_ns",
+    "gap_p99_ns",
+    "gap_max_ns",
+    "queued_ns",
+    "ended",
+];
+
+/// What is noted of one request while it runs.
+pub(super) struct Ledger {
+    arrival: Nanos,
+    first: Option<Nanos>,
+    last: Option<Nanos>,
+    pub(super) output_tok: u64,
+    pub(super) prompt_tok: Option<u64>,
+    pub(super) queued: Option<Nanos>,
+    /// `None` where nobody will read them: 8 bytes a token.
+    gaps: Option<Vec<Nanos>>,
+}
+
+impl Ledger {
+    pub(super) fn new(arrival: Nanos, keeps_gaps: bool) -> Self {
+        Self {
+            arrival,
+            first: None,
+            last: None,
+            output_tok: 0,
+            prompt_tok: None,
+            queued: None,
+            gaps: keeps_gaps.then(Vec::new),
+        }
+    }
+
+    /// A token of a stream was handed to the connection.
+    pub(super) fn token(&mut self, now: Nanos) {
+        if let (Some(last), Some(gaps)) = (self.last, self.gaps.as_mut()) {
+            gaps.push(now.since(last));
+        }
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+        self.output_tok += 1;
+    }
+
+    /// An answer was handed over in one piece: no gaps.
+    pub(super) fn whole(&mut self, now: Nanos, output_tok: u64) {
+        self.first = Some(now);
+        self.last = Some(now);
+        self.output_tok = output_tok;
+    }
+
+    pub(super) fn row(&mut self, request_id: String, ended: Ended) -> TruthRow {
+        let mut gaps = self.gaps.take().unwrap_or_default();
+        gaps.sort_unstable();
+        TruthRow {
+            request_id,
+            arrival: self.arrival,
+            first: self.first,
+            last: self.last,
+            output_tok: self.output_tok,
+            prompt_tok: self.prompt_tok,
+            gap_p50: nearest_rank(&gaps, 50),
+            gap_p99: nearest_rank(&gaps, 99),
+            gap_max: gaps.last().copied(),
+            queued: self.queued,
+            ended,
+        }
+    }
+}
+
+/// The ⌈p·n/100⌉-th of sorted values.
+fn nearest_rank(sorted: &[Nanos], percent: usize) -> Option<Nanos> {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.checked_sub(1)?).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+
+    /// A sink that can be looked into.
+    #[derive(Clone, Default)]
+    struct Shared(Rc<RefCell<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.borrow_mut().write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn rows_come_back_as_they_were_written() {
+        let mut ledger = Ledger::new(Nanos(5), true);
+        ledger.prompt_tok = Some(3);
+        ledger.queued = Some(Nanos::ZERO);
+        for at in [10, 30, 40, 80] {
+            ledger.token(Nanos(at));
+        }
+        let full = ledger.row("chatcmpl-sim-0".to_owned(), Ended::Done);
+        let empty = Ledger::new(Nanos(9), true).row("cmpl-sim-1".to_owned(), Ended::Refused);
+        let out = Shared::default();
+        let mut log = TruthLog::new(Box::new(out.clone()));
+        log.write(&full);
+        log.write(&empty);
+        log.flush();
+        assert!(log.take_failure().is_none());
+        let text = String::from_utf8(out.0.take()).expect("text");
+        let expected = "request_id,arrival_ns,first_ns,last_ns,output_tok,prompt_tok,gap_p50_ns,\
+                        gap_p99_ns,gap_max_ns,queued_ns,ended\n\
+                        chatcmpl-sim-0,5,10,80,4,3,20,40,40,0,done\n\
+                        cmpl-sim-1,9,,,0,,,,,,refused\n";
+        assert_eq!(text, expected);
+        assert_eq!(read(text.as_bytes()).expect("its own output"), [full, empty]);
+    }
+
+    #[test]
+    fn a_log_without_requests_has_its_header() {
+        let out = Shared::default();
+        TruthLog::new(Box::new(out.clone())).flush();
+        assert!(read(out.0.take().as_slice()).expect("a header").is_empty());
+    }
+
+    #[test]
+    fn a_torn_line_is_named() {
+        let text = format!("{}\ncmpl-sim-1,9,,,0,,", COLUMNS.join(","));
+        let message = read(text.as_bytes()).expect_err("torn").to_string();
+        assert!(message.contains("line: 2"), "{message}");
+    }
+
+    #[test]
+    fn ranks_are_the_nearest() {
+        let values: Vec<Nanos> = (1..=100).map(Nanos).collect();
+        assert_eq!(nearest_rank(&values, 50), Some(Nanos(50)));
+        assert_eq!(nearest_rank(&values, 99), Some(Nanos(99)));
+        assert_eq!(nearest_rank(&values[..3], 50), Some(Nanos(2)));
+        assert_eq!(nearest_rank(&values[..1], 99), Some(Nanos(1)));
+        assert_eq!(nearest_rank(&[], 99), None);
+    }
+}
