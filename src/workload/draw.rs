@@ -212,12 +212,12 @@ mod tests {
         let mut draws = Draws::new(3);
         for shape in [0.01, 0.231, 0.871, 1.0, 4.0, 400.0] {
             let values: Vec<f64> =
-                (0..100_000).map(|row| draws.of(Purpose::Gap, row).gamma(shape)).collect();
+                (0..20_000).map(|row| draws.of(Purpose::Gap, row).gamma(shape)).collect();
             let (mean, cv) = mean_and_cv(&values);
             // Four standard errors of the mean; the CV is given more, its tail being heavy.
             let cv_right = 1.0 / libm::sqrt(shape);
-            assert!((mean / shape - 1.0).abs() < 4.0 * cv_right / 316.0, "{shape}: mean {mean}");
-            assert!((cv / cv_right - 1.0).abs() < 0.04, "{shape}: cv {cv} for {cv_right}");
+            assert!((mean / shape - 1.0).abs() < 4.0 * cv_right / 141.0, "{shape}: mean {mean}");
+            assert!((cv / cv_right - 1.0).abs() < 0.08, "{shape}: cv {cv} for {cv_right}");
         }
     }
 
@@ -241,14 +241,14 @@ mod tests {
     fn uniforms_are_uniform_and_open() {
         let mut draws = Draws::new(1);
         let mut counts = [0_u32; 10];
-        for row in 0..100_000 {
+        for row in 0..20_000 {
             let u = draws.of(Purpose::Input, row).uniform();
             assert!(u > 0.0 && u < 1.0);
             let bin = counts.iter().enumerate().rposition(|(bin, _)| u >= bin as f64 / 10.0);
             counts[bin.expect("u is not negative")] += 1;
         }
         // Chi-squared with 9 degrees of freedom: 27.9 is its 99.9th percentile.
-        let chi2: f64 = counts.iter().map(|&n| (f64::from(n) - 10_000.0).powi(2) / 10_000.0).sum();
+        let chi2: f64 = counts.iter().map(|&n| (f64::from(n) - 2_000.0).powi(2) / 2_000.0).sum();
         assert!(chi2 < 27.9, "{counts:?}: {chi2}");
     }
 }
