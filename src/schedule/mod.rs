@@ -1,8 +1,24 @@
 //! From a trace to an ordered plan: which rows are sent, and when each is due.
 //!
-//! Pure: rows in, [`Planned`] rows out, in due order, one at a time. The order in which the shaping
-//! options act is fixed: window, speed, gap cap, limit, duration (rows that the format marks as
-//! failed were dropped, and rows sorted, by [`crate::trace::read`]).
+//! Pure: rows in, [`Planned`] rows out, in due order, one at a time, in flat memory. The order in
+//! which the shaping options act is fixed: window, speed, gap cap, limit, duration (rows that the
+//! format marks as failed were dropped, and rows sorted, by [`crate::trace::read`]). All times are
+//! integer nanoseconds: the same trace and [`Shape`] give the same plan, byte for byte, everywhere.
+//!
+//! Absent until sessions run: later turns with a think time are due at their own recorded time, as
+//! any row is ([`PlanFacts::think_rows`] counts them). Absent for good: the clock, and any knowledge
+//! of how a request went; what a finished request decides is decided in [`crate::replay`].
+
+mod csv;
+mod facts;
+mod plan;
+mod shape;
+mod window;
+
+pub use self::csv::{PlanWriteError, write_plan};
+pub use self::facts::{End, PlanFacts};
+pub use self::plan::{Plan, plan};
+pub use self::shape::Shape;
 
 use crate::trace::Request;
 use crate::units::Nanos;
@@ -18,3 +34,6 @@ pub struct Planned {
     /// What is asked, with lengths as they will be sent.
     pub request: Request,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! What a plan amounts to, counted as it is made.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Planned;
+use super::csv::RowText;
+use crate::units::Nanos;
+
+/// What ended a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum End {
+    /// It has not ended: [`PlanFacts`] count what was planned so far.
+    #[default]
+    Open,
+    /// The source had no more rows.
+    Source,
+    /// The window's `to`.
+    Window,
+    /// The limit on rows.
+    Limit,
+    /// The duration.
+    Duration,
+}
+
+/// What a plan amounts to. Complete once the plan's iterator has ended, except where noted.
+///
+/// Every row read is in exactly one of `rows`, `left_out` and `past_end`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanFacts {
+    /// Rows planned.
+    pub rows: u64,
+    /// Due time of the first row; `None` in the closed loop, and without rows.
+    pub first_due: Option<Nanos>,
+    /// Due time of the last row; `None` in the closed loop, and without rows.
+    pub last_due: Option<Nanos>,
+    /// Prompt tokens of all rows, as they will be sent.
+    pub input_tok: u64,
+    /// Completion tokens of all rows, as they will be asked for.
+    pub output_tok: u64,
+    /// Rows whose prompt was clipped.
+    pub clipped_input: u64,
+    /// Rows whose completion was clipped.
+    pub clipped_output: u64,
+    /// Rows that asked for no completion and now ask for one token.
+    pub raised_output: u64,
+    /// Rows read that are outside the window. Rows after an early end are unread, and here only
+    /// after [`super::Plan::read_rest`].
+    pub left_out: u64,
+    /// Rows read that the limit or the duration cut off; all of them only after
+    /// [`super::Plan::read_rest`].
+    pub past_end: u64,
+    /// Sessions with planned rows that lose later ones to the limit or the duration. Nobody can know
+    /// before the source is read to its end: counted by [`super::Plan::read_rest`].
+    pub cut_sessions: u64,
+    /// Gaps that the cap shortened.
+    pub shortened_gaps: u64,
+    /// Replayed time that the cap removed.
+    pub removed: Nanos,
+    /// Later turns that name a think time. They are due at their own time for now, as any row is.
+    pub think_rows: u64,
+    /// Rows that came out of time order and are due later than recorded, with the row before them. A
+    /// reader sorts, or refuses such a file; so this is 0 unless it was told not to.
+    pub late_rows: u64,
+    /// What ended the plan.
+    pub end: End,
+    /// FNV-1a (64 bits, hexadecimal) over the bytes of the plan's CSV, header included: equal hashes,
+    /// equal plans. Empty until the plan has ended.
+    pub plan_hash: String,
+}
+
+/// Counts the rows of a plan.
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub(super) facts: PlanFacts,
+    text: RowText,
+    hash: Fnv,
+    /// Sessions with planned rows, where an end can cut them.
+    sessions: Option<HashSet<Arc<str>>>,
+    cut: HashSet<Arc<str>>,
+}
+
+impl Tally {
+    pub(super) fn new(can_cut: bool) -> Self {
+        let mut hash = Fnv::default();
+        hash.write(super::csv::HEADER.as_bytes());
+        Self {
+            facts: PlanFacts::default(),
+            text: RowText::default(),
+            hash,
+            sessions: can_cut.then(HashSet::new),
+            cut: HashSet::new(),
+        }
+    }
+
+    /// Counts a row that will be sent.
+    pub(super) fn planned(&mut self, planned: &Planned) {
+        let (facts, request) = (&mut self.facts, &planned.request);
+        facts.rows += 1;
+        facts.first_due = facts.first_due.or(planned.due);
+        facts.last_due = planned.due;
+        facts.input_tok += u64::from(request.input_tok);
+        facts.output_tok += u64::from(request.output_tok);
+        let later_turn = request.turn.is_some_and(|turn| turn > 1);
+        facts.think_rows += u64::from(later_turn && request.think.is_some());
+        if let (Some(sessions), Some(session)) = (&mut self.sessions, &request.session)
+            && !sessions.contains(session)
+        {
+            sessions.insert(Arc::clone(session));
+        }
+        self.hash.write(self.text.of(planned));
+    }
+
+    /// Counts a row inside the window that the limit or the duration cut off.
+    pub(super) fn cut(&mut self, session: Option<&Arc<str>>) {
+        self.facts.past_end += 1;
+        if let (Some(sessions), Some(session)) = (&self.sessions, session)
+            && sessions.contains(session)
+            && self.cut.insert(Arc::clone(session))
+        {
+            self.facts.cut_sessions += 1;
+        }
+    }
+
+    pub(super) fn end(&mut self, end: End) {
+        self.facts.end = end;
+        self.facts.plan_hash = format!("{:016x}", self.hash.0);
+    }
+}
+
+/// FNV-1a, 64 bits: small, and the same everywhere for ever (unlike the standard library's hasher).
+#[derive(Debug)]
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fnv_has_the_published_values() {
+        let check = |text: &str, hash: u64| {
+            let mut fnv = Fnv::default();
+            fnv.write(text.as_bytes());
+            assert_eq!(fnv.0, hash, "{text}");
+        };
+        check("", 0xcbf2_9ce4_8422_2325);
+        check("a", 0xaf63_dc4c_8601_ec8c);
+        check("foobar", 0x8594_4171_f739_67e8);
+    }
+}

@@ -1,0 +1,170 @@
+//! The plan itself: an iterator that turns rows of a trace into rows with a due time.
+//!
+//! Streaming: one row is held at a time. It stops reading as soon as no later row can be planned, so
+//! that an endless source ends, and a pipe is not waited for.
+
+use super::facts::{End, Tally};
+use super::window::Window;
+use super::{PlanFacts, Planned, Shape};
+use crate::trace::{Content, Request};
+use crate::units::Nanos;
+
+/// Plans the rows of a trace, which come in time order.
+pub fn plan<I, E>(rows: I, shape: &Shape) -> Plan<I::IntoIter>
+where
+    I: IntoIterator<Item = Result<Request, E>>,
+{
+    // What acts on due times does nothing where there are none.
+    let duration = shape.duration.filter(|_| !shape.closed_loop);
+    let max_gap = shape.max_gap.filter(|_| !shape.closed_loop);
+    Plan {
+        rows: rows.into_iter(),
+        window: Window::new(shape.from, shape.to),
+        tally: Tally::new(shape.limit.is_some() || duration.is_some()),
+        last_due: Nanos::ZERO,
+        shape: Shape { duration, max_gap, ..shape.clone() },
+    }
+}
+
+/// Rows with due times, in due order. Errors of the source pass through, each in its place.
+#[derive(Debug)]
+pub struct Plan<I> {
+    rows: I,
+    shape: Shape,
+    window: Window,
+    tally: Tally,
+    /// Due time of the row before; `t0` for the first.
+    last_due: Nanos,
+}
+
+/// Where a row falls on the replayed time line.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    due: Nanos,
+    /// Idle time before it that the gap cap takes out.
+    removed: Nanos,
+    /// It came out of time order, and waits for the row before it.
+    is_late: bool,
+}
+
+impl<I, E> Iterator for Plan<I>
+where
+    I: Iterator<Item = Result<Request, E>>,
+{
+    type Item = Result<Planned, E>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.facts().end != End::Open {
+            return None;
+        }
+        if self.shape.limit.is_some_and(|limit| self.facts().rows >= limit) {
+            return self.end(End::Limit);
+        }
+        loop {
+            let request = match self.rows.next() {
+                None => return self.end(End::Source),
+                Some(Err(error)) => return Some(Err(error)),
+                Some(Ok(request)) => request,
+            };
+            if !self.window.keeps(&request) {
+                self.tally.facts.left_out += 1;
+                if self.window.is_over(&request) {
+                    return self.end(End::Window);
+                }
+                continue;
+            }
+            let step = self.step(request.at);
+            if self.shape.duration.is_some_and(|duration| step.due >= duration) {
+                self.tally.cut(request.session.as_ref());
+                return self.end(End::Duration);
+            }
+            return Some(Ok(self.planned(request, step)));
+        }
+    }
+}
+
+impl<I> Plan<I> {
+    /// What the plan amounts to so far; complete once the iterator has ended.
+    pub fn facts(&self) -> &PlanFacts {
+        &self.tally.facts
+    }
+
+    fn end<T>(&mut self, end: End) -> Option<T> {
+        self.tally.end(end);
+        None
+    }
+
+    /// When a row is due: trace time from the window's start, sped up, without the idle time that
+    /// the gap cap removed. It never goes back, whatever the source does.
+    fn step(&self, at: Nanos) -> Step {
+        let from = self.shape.from.unwrap_or(Nanos::ZERO);
+        let due = self.shape.speed.shorten(at.since(from)).since(self.tally.facts.removed);
+        let gap = due.since(self.last_due);
+        let removed = self.shape.max_gap.map_or(Nanos::ZERO, |max| gap.since(max));
+        let is_late = due < self.last_due;
+        Step { due: due.since(removed).max(self.last_due), removed, is_late }
+    }
+
+    fn planned(&mut self, mut request: Request, step: Step) -> Planned {
+        self.last_due = step.due;
+        let facts = &mut self.tally.facts;
+        facts.removed += step.removed;
+        facts.shortened_gaps += u64::from(step.removed > Nanos::ZERO);
+        facts.late_rows += u64::from(step.is_late);
+        facts.clipped_input += u64::from(clip_input(&mut request, self.shape.max_input_tok));
+        if self.shape.max_output_tok.is_some_and(|max| request.output_tok > max) {
+            request.output_tok = self.shape.max_output_tok.unwrap_or_default();
+            facts.clipped_output += 1;
+        }
+        if request.output_tok == 0 {
+            request.output_tok = 1;
+            facts.raised_output += 1;
+        }
+        let due = (!self.shape.closed_loop).then_some(step.due);
+        let planned = Planned { index: facts.rows, due, request };
+        self.tally.planned(&planned);
+        planned
+    }
+}
+
+impl<I, E> Plan<I>
+where
+    I: Iterator<Item = Result<Request, E>>,
+{
+    /// After the iterator has ended: reads on to the end of the source, only to count the sessions
+    /// that were cut, the rows left out and the rows cut off. For the pass before a run, and a dry
+    /// run; not for an endless source. Stops at the first error of the source.
+    pub fn read_rest(&mut self) -> Result<&PlanFacts, E> {
+        if self.facts().end == End::Source {
+            return Ok(self.facts());
+        }
+        for request in self.rows.by_ref() {
+            let request = request?;
+            if self.window.keeps(&request) {
+                self.tally.cut(request.session.as_ref());
+            } else {
+                self.tally.facts.left_out += 1;
+            }
+        }
+        Ok(&self.tally.facts)
+    }
+}
+
+/// Clips the prompt, and the prefix with it. A prompt that the trace gives in words is sent whole, so
+/// its length stands.
+fn clip_input(request: &mut Request, max_tok: Option<u32>) -> bool {
+    let in_words = |content: &Content| content.prompt.is_some() || content.messages.is_some();
+    let Some(max_tok) = max_tok.filter(|&max_tok| request.input_tok > max_tok) else {
+        return false;
+    };
+    if request.content.as_deref().is_some_and(in_words) {
+        return false;
+    }
+    request.input_tok = max_tok;
+    if let Some(prefix) = &mut request.prefix {
+        let blocks = max_tok.div_ceil(prefix.block_tok.max(1));
+        let kept = usize::try_from(blocks).unwrap_or(usize::MAX).min(prefix.blocks.len());
+        prefix.blocks = prefix.blocks[..kept].into();
+    }
+    true
+}

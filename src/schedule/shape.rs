@@ -1,0 +1,43 @@
+//! How a trace is bent into a plan: the shaping options, as parsed.
+
+use crate::units::{Nanos, Speed};
+
+/// The shaping options, in the order in which they act. The default plans the trace as recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Keeps sessions that start at or after this trace time, which becomes the plan's zero.
+    pub from: Option<Nanos>,
+    /// Keeps sessions that start before this trace time; they run on past it.
+    pub to: Option<Nanos>,
+    /// Trace time ÷ speed is replayed time: above 1 is faster.
+    pub speed: Speed,
+    /// The longest idle gap, in replayed time (after speed), the one before the first row included.
+    pub max_gap: Option<Nanos>,
+    /// The most rows.
+    pub limit: Option<u64>,
+    /// Rows due at or after this replayed time are not planned. Of no effect in the closed loop,
+    /// where it bounds the run.
+    pub duration: Option<Nanos>,
+    /// Clips prompt lengths.
+    pub max_input_tok: Option<u32>,
+    /// Clips completion lengths.
+    pub max_output_tok: Option<u32>,
+    /// A finished request, not the clock, sends the next: no row has a due time.
+    pub closed_loop: bool,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            from: None,
+            to: None,
+            speed: Speed::ONE,
+            max_gap: None,
+            limit: None,
+            duration: None,
+            max_input_tok: None,
+            max_output_tok: None,
+            closed_loop: false,
+        }
+    }
+}
