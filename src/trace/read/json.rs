@@ -1,0 +1,195 @@
+//! One JSON line into the raw text of the keys a format knows.
+//!
+//! Values stay as they were written, so that a number never passes through floating point and a body
+//! is kept to the byte. No value tree is built; unknown keys are skipped and their names kept.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::error::{Fault, shorten};
+
+/// Names of unknown keys that are remembered; a hostile file must not fill memory with them.
+const UNKNOWN_LIMIT: usize = 64;
+
+/// The raw value of each known key, in the order of the names given; JSON `null` counts as absent.
+pub(super) type Slots<'a, const N: usize> = [Option<&'a str>; N];
+
+/// Reads one object. Names of keys it does not know are added to `unknown`, once each.
+pub(super) fn read_object<'a, const N: usize>(
+    line: &'a [u8],
+    names: &[&str; N],
+    unknown: &mut Vec<String>,
+) -> Result<Slots<'a, N>, Fault> {
+    let text = std::str::from_utf8(line).map_err(|error| {
+        Fault::row(format!("byte {} is not UTF-8; save the file as UTF-8", error.valid_up_to() + 1))
+    })?;
+    let mut json = serde_json::Deserializer::from_str(text);
+    let slots = (&mut json).deserialize_map(ObjectVisitor { names, unknown });
+    slots.and_then(|slots| json.end().map(|()| slots)).map_err(|error| syntax_fault(line, &error))
+}
+
+/// Says what `serde_json` found, where, and what stands there.
+fn syntax_fault(line: &[u8], error: &serde_json::Error) -> Fault {
+    let message = error.to_string();
+    let what = message.split(" at line ").next().unwrap_or(&message);
+    if error.is_data() {
+        return Fault::row(what.to_owned());
+    }
+    let at = error.column().saturating_sub(1).min(line.len());
+    let near = &line[at..];
+    let remedy = if ["NaN", "Infinity", "-Infinity"]
+        .iter()
+        .any(|word| near.starts_with(word.as_bytes()) || near.starts_with(&word.as_bytes()[1..]))
+    {
+        "NaN and Infinity are no JSON; write a number or leave the row out"
+    } else {
+        "each line must hold one whole JSON object"
+    };
+    Fault::row(format!("no valid JSON at byte {} (`{}`): {what}; {remedy}", at + 1, shorten(near)))
+}
+
+struct ObjectVisitor<'n, const N: usize> {
+    names: &'n [&'n str; N],
+    unknown: &'n mut Vec<String>,
+}
+
+impl<'de, const N: usize> Visitor<'de> for ObjectVisitor<'_, N> {
+    type Value = Slots<'de, N>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one JSON object on the line")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut slots = [None; N];
+        let mut seen = [false; N];
+        while let Some(known) =
+            map.next_key_seed(KeySeed { names: self.names, unknown: &mut *self.unknown })?
+        {
+            let Some(slot) = known else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            if seen[slot] {
+                let name = self.names[slot];
+                return Err(de::Error::custom(format_args!("key `{name}` stands twice; keep one")));
+            }
+            seen[slot] = true;
+            let value = map.next_value::<&'de RawValue>()?.get();
+            slots[slot] = (value != "null").then_some(value);
+        }
+        Ok(slots)
+    }
+}
+
+/// A key's place among the names, or `None` after noting that it is unknown.
+struct KeySeed<'n, const N: usize> {
+    names: &'n [&'n str; N],
+    unknown: &'n mut Vec<String>,
+}
+
+impl<'de, const N: usize> DeserializeSeed<'de> for KeySeed<'_, N> {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<const N: usize> Visitor<'_> for KeySeed<'_, N> {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<Self::Value, E> {
+        let place = self.names.iter().position(|name| *name == key);
+        if place.is_none() && self.unknown.len() < UNKNOWN_LIMIT {
+            let name = shorten(key.as_bytes());
+            if !self.unknown.contains(&name) {
+                self.unknown.push(name);
+            }
+        }
+        Ok(place)
+    }
+}
+
+/// The text of a number; anything else is a fault that names it.
+pub(super) fn number_text<'a>(raw: &'a str, key: &str) -> Result<&'a [u8], Fault> {
+    match raw.as_bytes().first() {
+        Some(b'"') => Err(Fault::at(
+            key,
+            format!("{} is a string; write the number without quotes", shorten(raw.as_bytes())),
+        )),
+        Some(b'[' | b'{' | b't' | b'f') => {
+            Err(Fault::at(key, format!("`{}` is not a number; write one", shorten(raw.as_bytes()))))
+        }
+        _ => Ok(raw.as_bytes()),
+    }
+}
+
+/// A list of block ids.
+pub(super) fn id_list(raw: &str, key: &str) -> Result<Vec<u64>, Fault> {
+    serde_json::from_str(raw).map_err(|error| {
+        let message = error.to_string();
+        let what = message.split(" at line ").next().unwrap_or(&message);
+        Fault::at(key, format!("{what}; write a list of whole numbers from 0 to 2^64 - 1"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<([Option<&str>; 2], Vec<String>), String> {
+        let mut unknown = Vec::new();
+        let slots = read_object(line.as_bytes(), &["a", "b"], &mut unknown)
+            .map_err(|fault| fault.problem)?;
+        Ok((slots, unknown))
+    }
+
+    #[test]
+    fn values_stay_as_written() {
+        let check = |line: &str, expect: [Option<&str>; 2], unknown: &[&str]| {
+            let (slots, names) = read(line).unwrap();
+            assert_eq!(
+                (slots, names.iter().map(String::as_str).collect::<Vec<_>>()),
+                (expect, unknown.to_vec())
+            );
+        };
+        check(r#"{"a": 1.50, "b": [1, 2]}"#, [Some("1.50"), Some("[1, 2]")], &[]);
+        check(r#" {"b":"x\n","c":{"d":[1]},"a":null} "#, [None, Some("\"x\\n\"")], &["c"]);
+        check(r#"{"\u0061": 3}"#, [Some("3"), None], &[]);
+        check("{}", [None, None], &[]);
+    }
+
+    #[test]
+    fn broken_lines_say_where() {
+        let check = |line: &str, part: &str| {
+            let message = read(line).unwrap_err();
+            assert!(message.contains(part), "{line}: {message}");
+        };
+        check("[1]", "expected one JSON object on the line");
+        check("{\"a\": 1", "no valid JSON at byte");
+        check("{\"a\": 1} {", "no valid JSON at byte 10");
+        check("{\"a\": 1, \"a\": 2}", "key `a` stands twice");
+        check("{\"a\": NaN}", "NaN and Infinity are no JSON");
+        check("{\"a\": -Infinity}", "NaN and Infinity are no JSON");
+        check("{\"a\": nope}", "one whole JSON object");
+        let mut unknown = Vec::new();
+        let fault = read_object(b"{\"a\": \"\xff\"}", &["a"], &mut unknown).unwrap_err();
+        assert!(fault.problem.contains("byte 8 is not UTF-8"), "{}", fault.problem);
+    }
+
+    #[test]
+    fn unknown_keys_are_bounded() {
+        let mut unknown = Vec::new();
+        for i in 0..1000 {
+            read_object(format!("{{\"k{i}\": 1}}").as_bytes(), &["a"], &mut unknown).unwrap();
+        }
+        assert_eq!(unknown.len(), UNKNOWN_LIMIT);
+    }
+}

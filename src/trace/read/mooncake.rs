@@ -1,0 +1,311 @@
+//! Mooncake's traces: JSONL of `timestamp` (ms), `input_length`, `output_length`, `hash_ids`.
+//!
+//! Two readers of one grammar: a short scanner for rows of plain integers and known keys, which is every
+//! row of the published files, and the general JSON reader for all else and for every error message.
+//! Session and prompt keys that other tools add are noticed, not replayed.
+
+use super::TimeUnit;
+use super::error::Fault;
+use super::json::{id_list, number_text, read_object};
+use super::number::{time_ns, token_count};
+use super::rows::Parsed;
+use crate::trace::{Prefix, Request};
+
+const NAMES: [&str; 4] = ["timestamp", "input_length", "output_length", "hash_ids"];
+/// Tokens that one of Mooncake's ids stands for.
+pub(super) const BLOCK_TOK: u32 = 512;
+
+/// Reads rows of one file.
+pub(super) struct Mooncake {
+    unit: TimeUnit,
+    block_tok: u32,
+    /// Keys met and not replayed.
+    pub(super) unknown: Vec<String>,
+}
+
+impl Mooncake {
+    pub(super) fn new(unit: TimeUnit, block_tok: u32) -> Self {
+        Self { unit, block_tok, unknown: Vec::new() }
+    }
+
+    pub(super) fn read(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
+        match scan_plain(line, self.block_tok) {
+            Some((time, lengths, ids)) => self.row(time, lengths, ids),
+            None => self.read_any(line),
+        }
+    }
+
+    /// The general reader.
+    fn read_any(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
+        let [time, input, output, ids] = read_object(line, &NAMES, &mut self.unknown)?;
+        let length = |raw, name: usize| {
+            token_count(required(raw, name)?).map_err(|what| Fault::at(NAMES[name], what))
+        };
+        let ids = ids.map(|raw| id_list(raw, NAMES[3])).transpose()?;
+        self.row(required(time, 0)?, [length(input, 1)?, length(output, 2)?], ids)
+    }
+
+    fn row(&self, time: &[u8], lengths: [u32; 2], ids: Option<Vec<u64>>) -> Result<Parsed, Fault> {
+        let [input_tok, output_tok] = lengths;
+        let at_ns = time_ns(time, self.unit).map_err(|what| Fault::at(NAMES[0], what))?;
+        let expected = input_tok.div_ceil(self.block_tok) as usize;
+        if let Some(ids) = &ids
+            && ids.len() != expected
+        {
+            return Err(Fault::at(
+                NAMES[3],
+                format!(
+                    "{} ids, but {input_tok} tokens in blocks of {} need {expected}; name the trace's block \
+                 size with `--block-tok`",
+                    ids.len(),
+                    self.block_tok
+                ),
+            ));
+        }
+        let prefix = ids.filter(|ids| !ids.is_empty()).map(|ids| {
+            Box::new(Prefix { blocks: ids.into_boxed_slice(), block_tok: self.block_tok })
+        });
+        Ok(Parsed {
+            at_ns,
+            request: Request { input_tok, output_tok, prefix, ..Request::default() },
+        })
+    }
+}
+
+fn required(raw: Option<&str>, name: usize) -> Result<&[u8], Fault> {
+    let missing = || Fault::at(NAMES[name], "the key is missing; every row needs it");
+    number_text(raw.ok_or_else(missing)?, NAMES[name])
+}
+
+/// Time as written, input and output length, ids.
+type Plain<'a> = (&'a [u8], [u32; 2], Option<Vec<u64>>);
+
+/// A row of plain integers under known keys, each once; `None` where it is anything else, valid or not.
+fn scan_plain(line: &[u8], block_tok: u32) -> Option<Plain<'_>> {
+    let mut scan = Scan { bytes: line, at: 0 };
+    let (mut time, mut lengths, mut ids) = (None, [None; 2], None);
+    scan.token(b'{')?;
+    loop {
+        let key = scan.key()?;
+        scan.token(b':')?;
+        scan.blanks();
+        match key {
+            b"timestamp" if time.is_none() => {
+                let begin = scan.at;
+                scan.integer()?;
+                time = Some(&line[begin..scan.at]);
+            }
+            b"input_length" if lengths[0].is_none() => {
+                lengths[0] = Some(u32::try_from(scan.integer()?).ok()?);
+            }
+            b"output_length" if lengths[1].is_none() => {
+                lengths[1] = Some(u32::try_from(scan.integer()?).ok()?);
+            }
+            b"hash_ids" if ids.is_none() => {
+                // Room for exactly the ids that the length demands, so that boxing them copies nothing.
+                let blocks = lengths[0].map_or(0, |input: u32| input.div_ceil(block_tok) as usize);
+                ids = Some(scan.list(blocks.min(line.len() / 2))?);
+            }
+            _ => return None,
+        }
+        match scan.next_token()? {
+            b',' => {}
+            b'}' => break,
+            _ => return None,
+        }
+    }
+    scan.blanks();
+    let whole = scan.at == line.len();
+    whole.then_some((time?, [lengths[0]?, lengths[1]?], ids))
+}
+
+/// A place in a line.
+struct Scan<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Scan<'a> {
+    fn blanks(&mut self) {
+        while matches!(self.bytes.get(self.at), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    fn next_token(&mut self) -> Option<u8> {
+        self.blanks();
+        let byte = *self.bytes.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn token(&mut self, wanted: u8) -> Option<()> {
+        (self.next_token()? == wanted).then_some(())
+    }
+
+    /// A key without escapes: they end at the first backslash, which matches no known key.
+    fn key(&mut self) -> Option<&'a [u8]> {
+        self.token(b'"')?;
+        let rest = &self.bytes[self.at..];
+        let length = rest.iter().position(|&byte| byte == b'"')?;
+        self.at += length + 1;
+        Some(&rest[..length])
+    }
+
+    /// A whole number as JSON writes it: no sign, no leading zero, at most 18 digits.
+    fn integer(&mut self) -> Option<u64> {
+        let begin = self.at;
+        let mut value = 0u64;
+        while let Some(digit) = self.bytes.get(self.at).filter(|byte| byte.is_ascii_digit()) {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+            self.at += 1;
+        }
+        let length = self.at - begin;
+        let leading_zero = length > 1 && self.bytes[begin] == b'0';
+        ((1..=18).contains(&length) && !leading_zero).then_some(value)
+    }
+
+    fn list(&mut self, expected: usize) -> Option<Vec<u64>> {
+        self.token(b'[')?;
+        let mut ids = Vec::with_capacity(expected);
+        self.blanks();
+        if self.bytes.get(self.at) == Some(&b']') {
+            self.at += 1;
+            return Some(ids);
+        }
+        loop {
+            self.blanks();
+            ids.push(self.integer()?);
+            match self.next_token()? {
+                b',' => {}
+                b']' => return Some(ids),
+                _ => return None,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(line: &str) -> Result<Parsed, String> {
+        Mooncake::new(TimeUnit::Ms, 512)
+            .read(line.as_bytes())
+            .map_err(|fault| format!("{:?} {}", fault.column, fault.problem))
+    }
+
+    #[test]
+    fn rows_in_any_dress() {
+        let check = |line: &str, at_ns: i64, lengths: (u32, u32), ids: &[u64]| {
+            let Parsed { at_ns: at, request } = read(line).unwrap();
+            assert_eq!((at, (request.input_tok, request.output_tok)), (at_ns, lengths), "{line}");
+            let found = request.prefix.map(|prefix| (prefix.blocks.to_vec(), prefix.block_tok));
+            assert_eq!(found.unwrap_or((vec![], 512)), (ids.to_vec(), 512), "{line}");
+        };
+        let row =
+            r#"{"timestamp": 3000, "input_length": 513, "output_length": 9, "hash_ids": [0, 7]}"#;
+        check(row, 3_000_000_000, (513, 9), &[0, 7]);
+        check(&row.replace(' ', ""), 3_000_000_000, (513, 9), &[0, 7]);
+        check(
+            r#"{"hash_ids":[18446744073709551615],"output_length":1.0,"input_length":5e0,"timestamp":0.2}"#,
+            200_000,
+            (5, 1),
+            &[u64::MAX],
+        );
+        check(
+            r#"{"timestamp": 1, "input_length": 5, "output_length": 2, "session_id": "x", "delay": null}"#,
+            1_000_000,
+            (5, 2),
+            &[],
+        );
+        check(
+            r#"{"timestamp": 1, "input_length": 0, "output_length": 2, "hash_ids": []}"#,
+            1_000_000,
+            (0, 2),
+            &[],
+        );
+        check(
+            r#"{"timestamp": 1700000000123, "input_length": 1, "output_length": 2}"#,
+            1_700_000_000_123_000_000,
+            (1, 2),
+            &[],
+        );
+    }
+
+    #[test]
+    fn bad_rows_name_key_value_and_remedy() {
+        let check = |line: &str, parts: &[&str]| {
+            let message = read(line).unwrap_err();
+            assert!(parts.iter().all(|part| message.contains(part)), "{line}: {message}");
+        };
+        check(
+            r#"{"timestamp": 1, "input_length": 1025, "output_length": 2, "hash_ids": [1, 2]}"#,
+            &["hash_ids", "2 ids", "1025 tokens in blocks of 512 need 3", "--block-tok"],
+        );
+        check(r#"{"timestamp": 1, "output_length": 2}"#, &["input_length", "missing"]);
+        check(
+            r#"{"timestamp": "1", "input_length": 5, "output_length": 2}"#,
+            &["timestamp", "string", "without quotes"],
+        );
+        check(
+            r#"{"timestamp": -1, "input_length": 5, "output_length": 2}"#,
+            &["timestamp", "`-1` is negative"],
+        );
+        check(
+            r#"{"timestamp": 1, "input_length": 5.5, "output_length": 2}"#,
+            &["input_length", "`5.5`"],
+        );
+        check(
+            r#"{"timestamp": 1, "input_length": 5, "output_length": 4294967296}"#,
+            &["output_length", "too large"],
+        );
+        check(r#"{"timestamp": 1, "input_length": NaN, "output_length": 2}"#, &["NaN"]);
+        check(
+            r#"{"timestamp": 1, "input_length": 5, "output_length": 2, "hash_ids": {"a": [1]}}"#,
+            &["hash_ids", "list of whole"],
+        );
+        check(
+            r#"{"timestamp": 1, "input_length": 5, "output_length": 2, "hash_ids": [-1]}"#,
+            &["hash_ids", "-1", "list of whole"],
+        );
+        check(
+            r#"{"timestamp": true, "input_length": 5, "output_length": 2}"#,
+            &["timestamp", "`true` is not a number"],
+        );
+    }
+
+    proptest! {
+        /// The scanner takes what it takes exactly as the general reader does.
+        #[test]
+        fn both_readers_agree(
+            ms in 0u64..1_000_000_000_000,
+            input in 0u32..5000,
+            output in 0u32..3000,
+            seed in any::<u64>(),
+            blank in prop::sample::select(vec!["", " ", "  "]),
+            damage in proptest::option::of((any::<prop::sample::Index>(), any::<u8>())),
+        ) {
+            let ids: Vec<_> = (0..u64::from(input.div_ceil(512)))
+                .map(|i| (seed.wrapping_mul(i + 1) >> 8).to_string()).collect();
+            let mut line = format!(
+                "{{\"timestamp\":{blank}{ms},{blank}\"input_length\":{blank}{input},\"output_length\"{blank}:{output},\"hash_ids\":{blank}[{}]}}{blank}",
+                ids.join(&format!(",{blank}"))
+            ).into_bytes();
+            if let Some((place, byte)) = damage {
+                let place = place.index(line.len());
+                line[place] = byte;
+            }
+            if let Some((time, lengths, ids)) = scan_plain(&line, 512) {
+                let mut reader = Mooncake::new(TimeUnit::Ms, 512);
+                let general = reader.read_any(&line).map(|row| format!("{row:?}"));
+                let short = reader.row(time, lengths, ids).map(|row| format!("{row:?}"));
+                prop_assert_eq!(short, general);
+                prop_assert!(reader.unknown.is_empty());
+            } else {
+                prop_assert!(damage.is_some());
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! The native format: `at_s,input_tok,output_tok` and what may stand beside them, as CSV or JSONL.
+//!
+//! Both dresses fill the same cells, and one function makes a row of them, so that they cannot drift
+//! apart. What spans rows (turns in order, sessions complete) is not checked here.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::TimeUnit;
+use super::error::{Fault, TraceError};
+use super::fields::{Columns, Fields};
+use super::json::{id_list, number_text, read_object};
+use super::mooncake::BLOCK_TOK;
+use super::number::{block_id, time_ns, token_count};
+use super::rows::Parsed;
+use crate::trace::{Content, Prefix, Request};
+use crate::units::Nanos;
+
+const REQUIRED: usize = 3;
+/// CSV columns. JSONL has the same keys and [`JSON_NAMES`]' last three.
+const NAMES: [&str; 9] = [
+    "at_s",
+    "input_tok",
+    "output_tok",
+    "session",
+    "turn",
+    "think_s",
+    "class",
+    "blocks",
+    "block_tok",
+];
+const JSON_NAMES: [&str; 12] = [
+    "at_s",
+    "input_tok",
+    "output_tok",
+    "session",
+    "turn",
+    "think_s",
+    "class",
+    "blocks",
+    "block_tok",
+    "prompt",
+    "messages",
+    "body",
+];
+
+/// What a row says, cell by cell; `None` where the cell is empty or the column absent.
+#[derive(Default)]
+struct Cells<'a> {
+    at: Option<&'a [u8]>,
+    input: Option<&'a [u8]>,
+    output: Option<&'a [u8]>,
+    session: Option<Cow<'a, str>>,
+    turn: Option<&'a [u8]>,
+    think: Option<&'a [u8]>,
+    class: Option<Cow<'a, str>>,
+    blocks: Vec<u64>,
+    block_tok: Option<&'a [u8]>,
+    content: Option<Box<Content>>,
+}
+
+/// What holds for all rows of a file.
+struct Rules {
+    unit: TimeUnit,
+    /// `--block-tok`, which overrules the rows.
+    block_tok: Option<u32>,
+    /// The class of the row before: a file has few, and their rows share one text.
+    last_class: Option<Arc<str>>,
+}
+
+impl Rules {
+    fn row(&mut self, cells: Cells<'_>) -> Result<Parsed, Fault> {
+        let at = cells.at.unwrap_or_default();
+        let at_ns = time_ns(at, self.unit).map_err(|what| Fault::at(NAMES[0], what))?;
+        let length = |cell: Option<&[u8]>, name: usize| {
+            token_count(cell.unwrap_or_default()).map_err(|what| Fault::at(NAMES[name], what))
+        };
+        let input_tok = length(cells.input, 1)?;
+        let output_tok = length(cells.output, 2)?;
+        let turn = cells.turn.map(read_turn).transpose()?;
+        let think = cells
+            .think
+            .map(|text| time_ns(text, self.unit).map_err(|what| Fault::at(NAMES[5], what)))
+            .transpose()?
+            .map(|ns| Nanos(ns.unsigned_abs()));
+        if cells.session.is_none() && (turn.is_some() || think.is_some()) {
+            let name = if turn.is_some() { NAMES[4] } else { NAMES[5] };
+            return Err(Fault::at(
+                name,
+                "the row has no `session`; name one, or leave the cell empty",
+            ));
+        }
+        let prefix = self.prefix(cells.blocks, cells.block_tok, input_tok)?;
+        let request = Request {
+            input_tok,
+            output_tok,
+            session: cells.session.map(Arc::from),
+            turn,
+            think,
+            class: cells.class.map(|name| self.shared_class(&name)),
+            prefix,
+            content: cells.content,
+            ..Request::default()
+        };
+        Ok(Parsed { at_ns, request })
+    }
+
+    fn prefix(
+        &self,
+        blocks: Vec<u64>,
+        block_tok: Option<&[u8]>,
+        input_tok: u32,
+    ) -> Result<Option<Box<Prefix>>, Fault> {
+        let written = block_tok
+            .map(|text| token_count(text).map_err(|what| Fault::at(NAMES[8], what)))
+            .transpose()?;
+        if written == Some(0) {
+            return Err(Fault::at(NAMES[8], "`0` tokens make no block; write the block size"));
+        }
+        let block_tok = self.block_tok.or(written).unwrap_or(BLOCK_TOK);
+        let most = input_tok.div_ceil(block_tok) as usize;
+        if blocks.len() > most {
+            return Err(Fault::at(
+                NAMES[7],
+                format!(
+                    "{} blocks of {block_tok} tokens, but {input_tok} tokens fill {most}; name the block size \
+                 in a column `block_tok` or with `--block-tok`",
+                    blocks.len()
+                ),
+            ));
+        }
+        Ok((!blocks.is_empty())
+            .then(|| Box::new(Prefix { blocks: blocks.into_boxed_slice(), block_tok })))
+    }
+
+    fn shared_class(&mut self, name: &str) -> Arc<str> {
+        match &self.last_class {
+            Some(last) if **last == *name => Arc::clone(last),
+            _ => Arc::clone(self.last_class.insert(Arc::from(name))),
+        }
+    }
+}
+
+fn read_turn(text: &[u8]) -> Result<u32, Fault> {
+    match token_count(text) {
+        Ok(0) => Err(Fault::at(NAMES[4], "`0` is no turn; turns count from 1")),
+        other => other.map_err(|what| Fault::at(NAMES[4], what)),
+    }
+}
+
+/// Reads rows of a CSV file.
+pub(super) struct NativeCsv {
+    columns: Columns<9>,
+    fields: Fields,
+    rules: Rules,
+}
+
+impl NativeCsv {
+    pub(super) fn new(
+        header: &[u8],
+        file: &str,
+        line: u64,
+        unit: TimeUnit,
+        block_tok: Option<u32>,
+    ) -> Result<Self, TraceError> {
+        let columns = Columns::read(header, &NAMES, REQUIRED, file, line)?;
+        let rules = Rules { unit, block_tok, last_class: None };
+        Ok(Self { columns, fields: Fields::new(), rules })
+    }
+
+    /// Columns that the format does not know.
+    pub(super) fn ignored(&self) -> Vec<String> {
+        self.columns.unknown.clone()
+    }
+
+    pub(super) fn read(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
+        self.fields.split(line)?;
+        self.columns.check_count(&self.fields)?;
+        let cell = |name: usize| {
+            let place = self.columns.places[name]?;
+            Some(self.fields.get(line, place)).filter(|text| !text.is_empty())
+        };
+        let word = |name: usize| {
+            cell(name)
+                .map(|text| match std::str::from_utf8(text) {
+                    Ok(text) => Ok(Cow::Borrowed(text)),
+                    Err(_) => Err(Fault::at(NAMES[name], "is not UTF-8; save the file as UTF-8")),
+                })
+                .transpose()
+        };
+        let blocks = cell(7)
+            .unwrap_or_default()
+            .split(|&byte| byte == b' ')
+            .filter(|id| !id.is_empty())
+            .map(block_id)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|what| Fault::at(NAMES[7], what))?;
+        self.rules.row(Cells {
+            at: cell(0),
+            input: cell(1),
+            output: cell(2),
+            session: word(3)?,
+            turn: cell(4),
+            think: cell(5),
+            class: word(6)?,
+            blocks,
+            block_tok: cell(8),
+            content: None,
+        })
+    }
+}
+
+/// Reads rows of a JSONL file.
+pub(super) struct NativeJson {
+    rules: Rules,
+    /// Keys met that the format does not know.
+    pub(super) unknown: Vec<String>,
+}
+
+impl NativeJson {
+    pub(super) fn new(unit: TimeUnit, block_tok: Option<u32>) -> Self {
+        Self { rules: Rules { unit, block_tok, last_class: None }, unknown: Vec::new() }
+    }
+
+    pub(super) fn read(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
+        let slots = read_object(line, &JSON_NAMES, &mut self.unknown)?;
+        let number =
+            |name: usize| slots[name].map(|raw| number_text(raw, JSON_NAMES[name])).transpose();
+        let word = |name: usize| {
+            slots[name].map(|raw| word(raw, JSON_NAMES[name])).transpose().map(Option::flatten)
+        };
+        self.rules.row(Cells {
+            at: number(0)?,
+            input: number(1)?,
+            output: number(2)?,
+            session: word(3)?,
+            turn: number(4)?,
+            think: number(5)?,
+            class: word(6)?,
+            blocks: slots[7].map(|raw| id_list(raw, NAMES[7])).transpose()?.unwrap_or_default(),
+            block_tok: number(8)?,
+            content: content(slots[9], slots[10], slots[11])?,
+        })
+    }
+}
+
+/// A name: text, or a number taken as text. Empty text is no name.
+fn word<'a>(raw: &'a str, key: &str) -> Result<Option<Cow<'a, str>>, Fault> {
+    let text = match raw.as_bytes().first() {
+        Some(b'"') => Cow::Owned(text(raw, key)?),
+        Some(b'0'..=b'9' | b'-') => Cow::Borrowed(raw),
+        _ => return Err(Fault::at(key, "is neither text nor a number; write text")),
+    };
+    Ok(Some(text).filter(|text| !text.is_empty()))
+}
+
+fn text(raw: &str, key: &str) -> Result<String, Fault> {
+    serde_json::from_str(raw).map_err(|_| Fault::at(key, "is no text; write a JSON string"))
+}
+
+fn content(
+    prompt: Option<&str>,
+    messages: Option<&str>,
+    body: Option<&str>,
+) -> Result<Option<Box<Content>>, Fault> {
+    if prompt.or(messages).or(body).is_none() {
+        return Ok(None);
+    }
+    let keep = |raw: Option<&str>, opening: char, key: &str, kind: &str| {
+        raw.map(|raw| {
+            if !raw.starts_with(opening) {
+                return Err(Fault::at(key, format!("is no {kind}; write a JSON {kind}")));
+            }
+            RawValue::from_string(raw.to_owned()).map_err(|error| Fault::at(key, error.to_string()))
+        })
+        .transpose()
+    };
+    Ok(Some(Box::new(Content {
+        prompt: prompt.map(|raw| text(raw, JSON_NAMES[9])).transpose()?,
+        messages: keep(messages, '[', JSON_NAMES[10], "array")?,
+        body: keep(body, '{', JSON_NAMES[11], "object")?,
+    })))
+}

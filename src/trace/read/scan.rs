@@ -1,0 +1,192 @@
+//! The validating pass: one look at every row before anything is sent.
+//!
+//! Finds the first bad row, counts, finds the trace's zero and whether rows must be sorted. Memory stays
+//! flat: only an unsorted file costs an index, built by a second look.
+
+use std::io::Read;
+
+use super::error::TraceError;
+use super::order::{Entry, INDEX_LIMIT_BYTES, Order, ROWS_LIMIT_BYTES, memory_bytes};
+use super::rows::{Row, RowReader, Tally, trace_time};
+use super::source::Packing;
+use super::{Failed, Format};
+use crate::units::Nanos;
+
+/// What the validating pass found out about a whole file. Counts of kept rows unless said otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Data rows in the file.
+    pub rows_read: u64,
+    /// Rows that will be replayed.
+    pub rows_kept: u64,
+    /// Rows recorded with output 0, kept or dropped.
+    pub rows_failed: u64,
+    /// Rows whose prompt of 0 tokens was raised to 1.
+    pub rows_raised: u64,
+    /// Rows earlier than a row that stands before them in the file, which sorting moves.
+    pub rows_moved: u64,
+    /// Trace time of the earliest row.
+    pub first: Nanos,
+    /// Trace time of the latest row.
+    pub last: Nanos,
+    /// Sum of prompt lengths.
+    pub input_tok: u64,
+    /// Sum of completion lengths.
+    pub output_tok: u64,
+    /// Number of different times. Far below `rows_kept` where the recorder rounded them.
+    pub distinct_times: u64,
+}
+
+/// Facts, and what later passes need.
+#[derive(Debug)]
+pub(super) struct Scan {
+    pub(super) facts: Facts,
+    pub(super) zero_ns: i64,
+    pub(super) order: Order,
+    pub(super) first_raised_line: u64,
+    pub(super) ignored: Vec<String>,
+}
+
+/// Sums over one pass.
+struct Sums {
+    tally: Tally,
+    kept: u64,
+    moved: u64,
+    input_tok: u64,
+    output_tok: u64,
+    /// Different times, as long as rows are in order.
+    distinct: u64,
+    memory_bytes: u64,
+    /// Earliest row of the file, dropped or not.
+    earliest_ns: i64,
+    first_ns: i64,
+    latest_ns: i64,
+}
+
+impl Sums {
+    fn new() -> Self {
+        Self {
+            tally: Tally::default(),
+            kept: 0,
+            moved: 0,
+            input_tok: 0,
+            output_tok: 0,
+            distinct: 0,
+            memory_bytes: 0,
+            earliest_ns: i64::MAX,
+            first_ns: i64::MAX,
+            latest_ns: i64::MIN,
+        }
+    }
+
+    fn add(&mut self, mut row: Row, failed: Failed) {
+        self.earliest_ns = self.earliest_ns.min(row.at_ns);
+        if !self.tally.admit(&mut row, failed) {
+            return;
+        }
+        self.moved += u64::from(row.at_ns < self.latest_ns);
+        self.distinct += u64::from(self.kept == 0 || row.at_ns > self.latest_ns);
+        self.kept += 1;
+        self.input_tok += u64::from(row.request.input_tok);
+        self.output_tok += u64::from(row.request.output_tok);
+        self.memory_bytes += memory_bytes(&row);
+        self.first_ns = self.first_ns.min(row.at_ns);
+        self.latest_ns = self.latest_ns.max(row.at_ns);
+    }
+}
+
+/// Reads the file to its end. `open` starts a pass; `on_row` is called after every row.
+pub(super) fn scan<R: Read>(
+    open: &dyn Fn() -> Result<RowReader<R>, TraceError>,
+    format: Format,
+    failed: Failed,
+    packing: Packing,
+    on_row: &mut dyn FnMut(),
+) -> Result<Scan, TraceError> {
+    let mut reader = open()?;
+    let mut sums = Sums::new();
+    while let Some(row) = reader.next_row()? {
+        sums.add(row, failed);
+        on_row();
+    }
+    let ignored = reader.ignored();
+    let file = || reader.name().to_owned();
+    if sums.tally.rows_read == 0 {
+        return Err(TraceError::NoRows { file: file() });
+    }
+    if sums.kept == 0 {
+        return Err(TraceError::NothingKept { file: file(), rows: sums.tally.rows_read });
+    }
+    let mut order = Order::AsWritten;
+    if sums.moved > 0 {
+        check_memory(&sums, packing, file())?;
+        let index = build_index(open()?, failed, sums.kept, on_row)?;
+        sums.distinct = index.chunk_by(|a, b| a.at_ns == b.at_ns).count() as u64;
+        order = match packing {
+            Packing::Plain => Order::Index(index.into()),
+            Packing::Gzip | Packing::Zstd => Order::InMemory,
+        };
+    }
+    // A native trace has its own zero; the others count from wherever their clocks began.
+    let zero_ns = if format == Format::Native { 0 } else { sums.earliest_ns };
+    let facts = Facts {
+        rows_read: sums.tally.rows_read,
+        rows_kept: sums.kept,
+        rows_failed: sums.tally.rows_failed,
+        rows_raised: sums.tally.rows_raised,
+        rows_moved: sums.moved,
+        first: trace_time(sums.first_ns, zero_ns),
+        last: trace_time(sums.latest_ns, zero_ns),
+        input_tok: sums.input_tok,
+        output_tok: sums.output_tok,
+        distinct_times: sums.distinct,
+    };
+    Ok(Scan { facts, zero_ns, order, first_raised_line: sums.tally.first_raised_line, ignored })
+}
+
+/// Refuses to sort what would not fit, before anything is sent.
+fn check_memory(sums: &Sums, packing: Packing, file: String) -> Result<(), TraceError> {
+    let index_bytes = sums.kept * size_of::<Entry>() as u64;
+    let (what, need_bytes, limit_bytes, remedy) = match packing {
+        Packing::Plain => (
+            "an index of its rows",
+            index_bytes,
+            INDEX_LIMIT_BYTES,
+            "sort the file by time, or cut it into parts",
+        ),
+        Packing::Gzip | Packing::Zstd => (
+            "the rows of a compressed file",
+            sums.memory_bytes + index_bytes,
+            ROWS_LIMIT_BYTES,
+            "unpack the file, which can then be sorted in little memory",
+        ),
+    };
+    if need_bytes <= limit_bytes {
+        return Ok(());
+    }
+    let (need_mib, limit_mib) = (need_bytes >> 20, limit_bytes >> 20);
+    Err(TraceError::SortMemory { file, moved: sums.moved, what, need_mib, limit_mib, remedy })
+}
+
+/// Times and places of all kept rows, in time order, rows of equal time in the order of the file.
+fn build_index<R: Read>(
+    mut reader: RowReader<R>,
+    failed: Failed,
+    kept: u64,
+    on_row: &mut dyn FnMut(),
+) -> Result<Vec<Entry>, TraceError> {
+    let mut tally = Tally::default();
+    let mut index = Vec::with_capacity(usize::try_from(kept).unwrap_or(0));
+    while let Some(mut row) = reader.next_row()? {
+        if tally.admit(&mut row, failed) {
+            index.push(Entry { at_ns: row.at_ns, row: row.request.row, offset: row.offset });
+        }
+        on_row();
+    }
+    if index.len() as u64 != kept {
+        return Err(TraceError::Changed { file: reader.name().to_owned() });
+    }
+    // In place; rows are unique, so this is the stable order.
+    index.sort_unstable();
+    Ok(index)
+}

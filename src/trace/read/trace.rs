@@ -1,0 +1,279 @@
+//! An opened trace: what is known of it, and fresh passes over its rows.
+//!
+//! The only file here that opens anything. A regular file is read at least twice, so it is pinned by
+//! length and modification time; all else is a stream, read once.
+
+use std::fs::File;
+use std::io::{Read, Take};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::error::{TraceError, shorten};
+use super::lines::LineReader;
+use super::order::{self, Indexed, Order, SharedTally, Streamed};
+use super::rows::{RowReader, first_line};
+use super::scan::{Facts, scan};
+use super::sniff::format_of;
+use super::source::{Bytes, Counted, Identity, open_file, unpack};
+use super::{Format, Input, ReadOptions, notices};
+use crate::trace::Request;
+
+/// Bytes between two calls of a progress function.
+const PROGRESS_STEP_BYTES: u64 = 4 << 20;
+
+/// Rows in time order.
+type Rows = Box<dyn Iterator<Item = Result<Request, TraceError>> + Send>;
+
+/// A trace that was opened, and, unless it is a stream, validated.
+pub struct Trace {
+    format: Format,
+    options: ReadOptions,
+    source: Source,
+    facts: Option<Facts>,
+    notices: Vec<String>,
+    /// The file's time that is trace time 0, where it is known.
+    zero_ns: Option<i64>,
+    order: Order,
+    tally: SharedTally,
+}
+
+enum Source {
+    File(TraceFile),
+    Stream { name: Arc<str>, reader: Mutex<Option<RowReader<Bytes>>> },
+}
+
+/// A regular file, and what it was like when it was opened first.
+struct TraceFile {
+    path: PathBuf,
+    name: Arc<str>,
+    identity: Identity,
+}
+
+/// Opens a trace; a file is validated, which reads it once (see [`open_with_progress`]).
+pub fn open(input: Input, options: ReadOptions) -> Result<Trace, TraceError> {
+    open_with_progress(input, options, &mut |_, _| {})
+}
+
+/// [`open`], calling `on_progress(bytes read, bytes in all)` every few megabytes of the file and at the
+/// end. The second number is 0 where it is unknown; the first starts over when an unsorted file is
+/// read again for its index.
+pub fn open_with_progress(
+    input: Input,
+    options: ReadOptions,
+    on_progress: &mut dyn FnMut(u64, u64),
+) -> Result<Trace, TraceError> {
+    if options.block_tok == Some(0) {
+        return Err(TraceError::BlockTok);
+    }
+    match input {
+        Input::File(path) if path != Path::new("-") => open_path(path, options, on_progress),
+        Input::File(_) | Input::Stdin => {
+            open_stream(Box::new(std::io::stdin()), "standard input", options)
+        }
+    }
+}
+
+fn open_path(
+    path: PathBuf,
+    options: ReadOptions,
+    on_progress: &mut dyn FnMut(u64, u64),
+) -> Result<Trace, TraceError> {
+    let name: Arc<str> = path.display().to_string().into();
+    let (file, metadata) = open_file(&path, &name)?;
+    if !metadata.is_file() {
+        return open_stream(Box::new(file), &name, options);
+    }
+    let identity = Identity::of(&metadata);
+    let (bytes, packing) = unpack(Box::new(file.take(identity.len_bytes)))
+        .map_err(|cause| TraceError::Open { file: name.to_string(), cause })?;
+    let format = sniff(&mut LineReader::new(bytes), &name, options.format)?;
+    let file = TraceFile { path, name, identity };
+    if options.assume_sorted {
+        return open_unchecked(file, format, options);
+    }
+    let read_bytes = Arc::new(AtomicU64::new(0));
+    let start = || {
+        read_bytes.store(0, Ordering::Relaxed);
+        file.start(format, &options, Arc::clone(&read_bytes))
+    };
+    let total_bytes = identity.len_bytes;
+    let mut said_bytes = 0;
+    let mut on_row = || {
+        let now_bytes = read_bytes.load(Ordering::Relaxed);
+        if now_bytes.abs_diff(said_bytes) >= PROGRESS_STEP_BYTES {
+            said_bytes = now_bytes;
+            on_progress(now_bytes, total_bytes);
+        }
+    };
+    let scan = scan(&start, format, options.failed, packing, &mut on_row)?;
+    on_progress(total_bytes, total_bytes);
+    Ok(Trace {
+        format,
+        notices: notices::of_scan(&scan, format, &options),
+        source: Source::File(file),
+        facts: Some(scan.facts),
+        zero_ns: Some(scan.zero_ns),
+        order: scan.order,
+        tally: SharedTally::default(),
+        options,
+    })
+}
+
+/// A file whose rows are taken on trust: its first line is all that is looked at.
+fn open_unchecked(
+    file: TraceFile,
+    format: Format,
+    options: ReadOptions,
+) -> Result<Trace, TraceError> {
+    let reader = file.start(format, &options, Arc::default())?;
+    Ok(Trace::unseen(Source::File(file), format, options, &reader.ignored()))
+}
+
+/// Anything that can be read once only.
+pub(super) fn open_stream(
+    raw: Bytes,
+    name: &str,
+    options: ReadOptions,
+) -> Result<Trace, TraceError> {
+    let name: Arc<str> = name.into();
+    let (bytes, _) =
+        unpack(raw).map_err(|cause| TraceError::Open { file: name.to_string(), cause })?;
+    let mut lines = LineReader::new(bytes);
+    let format = sniff(&mut lines, &name, options.format)?;
+    let reader = RowReader::start(lines, format, &options, Arc::clone(&name))?;
+    let ignored = reader.ignored();
+    let source = Source::Stream { name, reader: Mutex::new(Some(reader)) };
+    Ok(Trace::unseen(source, format, options, &ignored))
+}
+
+/// The format by the first line, which is put back.
+fn sniff<R: Read>(
+    lines: &mut LineReader<R>,
+    name: &str,
+    chosen: Option<Format>,
+) -> Result<Format, TraceError> {
+    let Some((first, _)) = first_line(lines, name)? else {
+        return Err(TraceError::Empty { file: name.to_owned() });
+    };
+    let format = match chosen {
+        Some(format) => Ok(format),
+        None => format_of(first).map_err(|hint| TraceError::UnknownFormat {
+            file: name.to_owned(),
+            seen: shorten(first),
+            hint,
+        }),
+    };
+    lines.unread();
+    format
+}
+
+impl TraceFile {
+    /// Opens the file again, which must still be the one that was opened first.
+    fn reopen(&self) -> Result<File, TraceError> {
+        let (file, metadata) = open_file(&self.path, &self.name)?;
+        if Identity::of(&metadata) != self.identity {
+            return Err(TraceError::Changed { file: self.name.to_string() });
+        }
+        Ok(file)
+    }
+
+    fn start(
+        &self,
+        format: Format,
+        options: &ReadOptions,
+        read_bytes: Arc<AtomicU64>,
+    ) -> Result<RowReader<Bytes>, TraceError> {
+        let file: Take<File> = self.reopen()?.take(self.identity.len_bytes);
+        let (bytes, _) = unpack(Box::new(Counted::new(file, read_bytes)))
+            .map_err(|cause| TraceError::Open { file: self.name.to_string(), cause })?;
+        RowReader::start(LineReader::new(bytes), format, options, Arc::clone(&self.name))
+    }
+}
+
+impl Trace {
+    /// A trace of which no row was looked at yet.
+    fn unseen(source: Source, format: Format, options: ReadOptions, ignored: &[String]) -> Self {
+        let mut notices = notices::of_options(format, &options);
+        notices.extend(notices::of_ignored(ignored, format));
+        Self {
+            format,
+            notices,
+            source,
+            facts: None,
+            // A native trace has its own zero; the others start with their first row.
+            zero_ns: (format == Format::Native).then_some(0),
+            order: Order::AsWritten,
+            tally: SharedTally::default(),
+            options,
+        }
+    }
+
+    /// The format, told or found.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// What the validating pass found; `None` on a stream and with `assume_sorted`.
+    #[must_use]
+    pub fn facts(&self) -> Option<&Facts> {
+        self.facts.as_ref()
+    }
+
+    /// What a person should know before the trace is replayed, a line each.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// What a person should know *after* a pass where [`Self::facts`] is `None`: rows dropped or changed,
+    /// which could not be counted before. Empty for a validated file, whose notices said it.
+    #[must_use]
+    pub fn late_notices(&self) -> Vec<String> {
+        if self.facts.is_some() {
+            return Vec::new();
+        }
+        let tally = *self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        notices::of_tally(&tally, self.options.failed)
+    }
+
+    /// A fresh pass over the rows that are kept, in time order; rows of equal time in the order of the
+    /// file. Ends after the first error. A stream can be taken once.
+    pub fn rows(&self) -> Result<Rows, TraceError> {
+        let file = match &self.source {
+            Source::File(file) => file,
+            Source::Stream { name, reader } => {
+                let taken = reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let reader = taken.ok_or_else(|| TraceError::Taken { file: name.to_string() })?;
+                return Ok(self.streamed(reader, order::STREAM_ORDER));
+            }
+        };
+        let start = || file.start(self.format, &self.options, Arc::default());
+        match &self.order {
+            Order::AsWritten => Ok(self.streamed(start()?, order::ASSUMED_ORDER)),
+            Order::Index(index) => Ok(Box::new(Indexed {
+                reader: RowReader::start(
+                    LineReader::new(file.reopen()?),
+                    self.format,
+                    &self.options,
+                    Arc::clone(&file.name),
+                )?,
+                index: Arc::clone(index),
+                next: 0,
+                failed: self.options.failed,
+                zero_ns: self.zero_ns.unwrap_or(0),
+            })),
+            Order::InMemory => {
+                let zero_ns = self.zero_ns.unwrap_or(0);
+                let sorted = order::sort_in_memory(start()?, self.options.failed, zero_ns)?;
+                Ok(Box::new(sorted.into_iter().map(Ok)))
+            }
+        }
+    }
+
+    fn streamed(&self, reader: RowReader<Bytes>, why_not_sorted: &'static str) -> Rows {
+        let tally = Arc::clone(&self.tally);
+        Box::new(Streamed::new(reader, self.options.failed, self.zero_ns, why_not_sorted, tally))
+    }
+}
