@@ -22,7 +22,7 @@ where
         window: Window::new(shape.from, shape.to),
         tally: Tally::new(shape.limit.is_some() || duration.is_some()),
         last_due: Nanos::ZERO,
-        shape: Shape { duration, max_gap, ..shape.clone() },
+        shape: Shape { max_gap, duration, ..shape.clone() },
     }
 }
 

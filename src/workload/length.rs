@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use super::WorkloadError;
-use super::draw::normal_quantile;
 use super::keys::{Field, Keys};
+use super::normal::normal_quantile;
 
 /// The most tokens a length may have: ten times the longest context sold, so beyond it lies a slip.
 const LIMIT_TOK: u32 = 10_000_000;

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! The same file and seed give the same rows, byte for byte, on every machine, and a row is the same
-//! however many are drawn ([`draw`]). Nothing here knows when a row will be sent or what it says: no
+//! however many are drawn (`draw.rs` says how). Nothing here knows when a row will be sent or what it says: no
 //! clock, no socket, no runtime; and no state but the time of the last arrival.
 
 mod arrival;
@@ -25,6 +25,7 @@ mod draw;
 mod error;
 mod keys;
 mod length;
+mod normal;
 
 use std::fs::File;
 use std::io::Read;
