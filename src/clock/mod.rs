@@ -125,11 +125,17 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        if let Some(ticket) = this.ticket.take() {
-            this.clock.timers.remove(ticket);
-        }
         if this.clock.now() >= this.deadline {
+            if let Some(ticket) = this.ticket.take() {
+                this.clock.timers.remove(ticket);
+            }
             return Poll::Ready(());
+        }
+        // Polled again before its time, as in a `select`: it keeps its place, and the timer its peace.
+        if let Some(ticket) = this.ticket
+            && this.clock.timers.renew(ticket, context.waker())
+        {
+            return Poll::Pending;
         }
         this.ticket = Some(this.clock.timers.insert(this.deadline, context.waker().clone()));
         Poll::Pending

@@ -51,11 +51,17 @@ impl Timers {
     }
 
     /// Wakes whoever serves this timer.
-    pub(super) fn wake_server(&self) {
+    fn wake_server(&self) {
         let server = self.lock().server.take();
         if let Some(server) = server {
             server.wake();
         }
+    }
+
+    /// Gives a pending sleep another waker; false when it is no longer pending.
+    pub(super) fn renew(&self, ticket: Ticket, waker: &Waker) -> bool {
+        let mut inner = self.lock();
+        inner.sleepers.get_mut(&ticket).map(|pending| pending.clone_from(waker)).is_some()
     }
 
     pub(super) fn remove(&self, ticket: Ticket) {

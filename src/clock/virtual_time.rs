@@ -4,9 +4,9 @@
 
 use std::future::Future;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::Poll;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
 
 use super::timers::Timers;
 use crate::units::Nanos;
@@ -17,6 +17,9 @@ pub struct VirtualTime {
     now: AtomicU64,
     stalled: AtomicBool,
     timers: Arc<Timers>,
+    /// The outermost future, to be told that everything has come to rest. Not the timers' server: a
+    /// sleep in that future itself would wake it, be polled, and so on for ever.
+    root: Mutex<Option<Waker>>,
 }
 
 /// Nothing could run and nothing was waited for: the program under the virtual clock is stuck.
@@ -57,8 +60,8 @@ impl VirtualTime {
                 if self.stalled.load(Ordering::Relaxed) {
                     return Poll::Ready(Err(Stalled { at: self.now() }));
                 }
-                // Should everything come to rest, the idle hook wakes us through here.
-                self.timers.watch(context.waker().clone());
+                *self.root.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(context.waker().clone());
                 Poll::Pending
             })
             .await
@@ -72,7 +75,45 @@ impl VirtualTime {
             self.timers.fire(next);
         } else {
             self.stalled.store(true, Ordering::Relaxed);
-            self.timers.wake_server();
+            let root = self.root.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(root) = root {
+                root.wake();
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+
+    #[test]
+    fn a_lone_sleep_in_the_outermost_future_ends() {
+        let time = Arc::new(VirtualTime::default());
+        let clock = Clock::of_virtual(&time);
+        let ran = time.run(|| async {
+            clock.sleep_until(Nanos::from_secs(3_600)).await;
+            // Others may sleep for less, and for more.
+            let (other, third) = (clock.clone(), clock.clone());
+            tokio::task::spawn_local(async move { other.sleep_until(Nanos::MAX).await });
+            tokio::task::spawn_local(async move {
+                third.sleep_until(Nanos::from_secs(3_601)).await;
+            });
+            clock.sleep_until(Nanos::from_secs(3_602)).await;
+            clock.now()
+        });
+        assert_eq!(ran.expect("a runtime").expect("no stall"), Nanos::from_secs(3_602));
+    }
+
+    #[test]
+    fn a_standstill_is_reported() {
+        let time = Arc::new(VirtualTime::default());
+        let clock = Clock::of_virtual(&time);
+        let ran = time.run(|| async {
+            clock.sleep_until(Nanos(7)).await;
+            std::future::pending::<()>().await;
+        });
+        assert_eq!(ran.expect("a runtime").expect_err("a stall").at, Nanos(7));
     }
 }

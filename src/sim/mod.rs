@@ -19,6 +19,9 @@ mod request;
 mod route;
 mod stream;
 
+#[cfg(test)]
+mod tests;
+
 pub use run::{RunError, run_blocking};
 pub use server::Server;
 pub use settings::Settings;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, SERVER};
 use hyper::{Method, Request, Response, StatusCode};
 
@@ -69,6 +69,10 @@ async fn plan(
     api: Api,
     body: Incoming,
 ) -> Result<Plan, Refusal> {
+    // Said at once where the length is announced; else as soon as it is passed.
+    if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
+        return Err(Refusal::too_large(MAX_BODY_BYTES));
+    }
     let body = Limited::new(body, MAX_BODY_BYTES).collect().await.map_err(|error| {
         if error.is::<LengthLimitError>() {
             Refusal::too_large(MAX_BODY_BYTES)

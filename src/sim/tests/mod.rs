@@ -1,0 +1,376 @@
+//! The whole server over in-memory pipes in virtual time: every time is exact.
+
+mod client;
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::io::Write;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use client::{Client, Reply};
+
+use super::server::Server;
+use super::settings::Settings;
+use super::truth::{self, Ended, TruthRow};
+use crate::clock::{Clock, VirtualTime};
+use crate::units::Nanos;
+
+const CHAT: &str = "/v1/chat/completions";
+const COMPLETIONS: &str = "/v1/completions";
+
+/// No jitter, 200 ms to the first token, 50 ms between tokens, whatever the load.
+fn exact() -> Settings {
+    Settings {
+        prefill_base: ms(200),
+        prefill_per_tok: Nanos::ZERO,
+        step_base: ms(50),
+        step_per_stream: Nanos::ZERO,
+        jitter: 0.0,
+        ..Settings::default()
+    }
+}
+
+fn ms(ms: u64) -> Nanos {
+    Nanos::from_millis(ms)
+}
+
+/// A truth log in memory.
+#[derive(Clone, Default)]
+struct Log(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A server in virtual time.
+#[derive(Clone)]
+struct World {
+    server: Rc<Server>,
+    clock: Clock,
+    log: Log,
+}
+
+impl World {
+    fn connect(&self) -> Client {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        tokio::task::spawn_local(self.server.clone().serve_connection(far));
+        Client::new(near, self.clock.clone())
+    }
+
+    async fn sleep_until(&self, at: Nanos) {
+        self.clock.sleep_until(at).await;
+    }
+
+    fn truth(&self) -> Vec<TruthRow> {
+        self.server.finish().expect("memory does not fail");
+        truth::read(self.log.0.borrow().as_slice()).expect("its own log")
+    }
+}
+
+/// Runs `test` against a server of these settings, at virtual time zero.
+fn with<T, F: Future<Output = T>>(settings: Settings, test: impl FnOnce(World) -> F) -> T {
+    settings.check().expect("possible settings");
+    let time = Arc::new(VirtualTime::default());
+    let start = || {
+        let (clock, log) = (Clock::of_virtual(&time), Log::default());
+        let truth: Box<dyn Write> = Box::new(log.clone());
+        let server = Server::new(settings, clock.clone(), Some(truth));
+        test(World { server, clock, log })
+    };
+    time.run(start).expect("a runtime").expect("nothing stalls")
+}
+
+/// A chat request of three words for this many tokens.
+fn chat(max_tokens: u64, rest: &str) -> String {
+    format!(
+        r#"{{"model":"sim","messages":[{{"role":"user","content":"one two three"}}],"max_tokens":{max_tokens}{rest}}}"#
+    )
+}
+
+fn streamed(max_tokens: u64) -> String {
+    chat(max_tokens, r#","stream":true"#)
+}
+
+#[test]
+fn the_first_token_takes_200_ms_and_the_others_50() {
+    let (reply, truth) = with(exact(), |world| async move {
+        world.sleep_until(ms(1_000)).await;
+        let reply = world.connect().post(CHAT, &streamed(4)).await;
+        (reply, world.truth())
+    });
+    assert_eq!(reply.status, 200);
+    assert!(reply.head.contains("content-type: text/event-stream; charset=utf-8"));
+    assert_eq!(reply.head_at, ms(1_000), "the head does not wait for the first token");
+    assert_eq!(reply.token_times(), [1_200, 1_250, 1_300, 1_350].map(ms));
+    let chunks = reply.chunks();
+    assert_eq!(chunks[0].1["choices"][0]["delta"]["role"], "assistant");
+    assert_eq!(chunks[0].0, ms(1_200), "the role comes with the first token");
+    assert_eq!(chunks.len(), 5, "no usage unless asked for");
+    assert_eq!(chunks[4].1["choices"][0]["finish_reason"], "length");
+    assert_eq!(reply.events()[5].0, ms(1_350), "[DONE] comes with the last token");
+    let expected = TruthRow {
+        request_id: "chatcmpl-sim-0".to_owned(),
+        arrival: ms(1_000),
+        first: Some(ms(1_200)),
+        last: Some(ms(1_350)),
+        output_tok: 4,
+        prompt_tok: Some(3),
+        gap_p50: Some(ms(50)),
+        gap_p99: Some(ms(50)),
+        gap_max: Some(ms(50)),
+        queued: Some(Nanos::ZERO),
+        ended: Ended::Done,
+    };
+    assert_eq!(truth, [expected]);
+}
+
+#[test]
+fn usage_comes_at_the_end_or_all_along() {
+    with(exact(), |world| async move {
+        let mut client = world.connect();
+        let asked = r#","stream":true,"stream_options":{"include_usage":true}"#;
+        let chunks = client.post(CHAT, &chat(2, asked)).await.chunks();
+        assert_eq!(chunks.len(), 4);
+        assert_eq!(chunks[3].1["choices"], serde_json::json!([]));
+        assert_eq!(chunks[3].1["usage"]["prompt_tokens"], 3);
+        assert_eq!(chunks[3].1["usage"]["completion_tokens"], 2);
+        assert_eq!(chunks[3].1["usage"]["total_tokens"], 5);
+        assert!(chunks[1].1.get("usage").is_none());
+
+        let asked = r#"{"prompt":[7,8,9,10],"max_tokens":3,"stream":true,"stream_options":
+            {"include_usage":true,"continuous_usage_stats":true}}"#;
+        let chunks = client.post(COMPLETIONS, asked).await.chunks();
+        let counts = |key: &str| -> Vec<u64> {
+            chunks.iter().filter_map(|(_, chunk)| chunk["usage"][key].as_u64()).collect()
+        };
+        assert_eq!(counts("completion_tokens"), [1, 2, 3, 3]);
+        assert_eq!(counts("prompt_tokens"), [4, 4, 4, 4]);
+    });
+}
+
+#[test]
+fn an_answer_that_is_not_streamed_comes_whole() {
+    let (replies, truth) = with(exact(), |world| async move {
+        let mut client = world.connect();
+        let replies = [
+            client.post(CHAT, &chat(3, "")).await,
+            client.post(COMPLETIONS, r#"{"prompt":["a b"]}"#).await,
+        ];
+        (replies, world.truth())
+    });
+    let answer = replies[0].json();
+    assert_eq!(answer["object"], "chat.completion");
+    let text = answer["choices"][0]["message"]["content"].as_str().expect("text");
+    assert_eq!(text.split_whitespace().count(), 3, "a word is a token");
+    assert_eq!(answer["usage"]["completion_tokens"], 3);
+    let answer = replies[1].json();
+    assert_eq!(answer["object"], "text_completion");
+    assert_eq!(answer["usage"]["completion_tokens"], 16, "the default of completions");
+    assert_eq!(answer["usage"]["prompt_tokens"], 2);
+    assert_eq!((truth[0].first, truth[0].last), (Some(ms(300)), Some(ms(300))));
+    assert_eq!((truth[0].output_tok, truth[0].gap_max), (3, None));
+    assert_eq!(truth[1].arrival, ms(300));
+    assert_eq!(truth[1].last, Some(ms(300 + 200 + 15 * 50)));
+}
+
+#[test]
+fn a_natural_end_can_be_ignored_or_put_off() {
+    let settings = Settings { mean_output_tok: Some(2.0), ..exact() };
+    let lengths = with(settings, |world| async move {
+        let mut client = world.connect();
+        let mut lengths = Vec::new();
+        for rest in ["", r#","ignore_eos":true"#, r#","min_tokens":60"#] {
+            let reply = client.post(CHAT, &chat(64, rest)).await.json();
+            let finish = reply["choices"][0]["finish_reason"].as_str().expect("one").to_owned();
+            lengths.push((reply["usage"]["completion_tokens"].as_u64().expect("a count"), finish));
+        }
+        lengths
+    });
+    assert!(lengths[0].0 < 20 && lengths[0].1 == "stop", "{lengths:?}");
+    assert_eq!(lengths[1], (64, "length".to_owned()));
+    assert_eq!(lengths[2], (60, "stop".to_owned()));
+}
+
+#[test]
+fn requests_queue_in_order_of_arrival() {
+    let settings = Settings { max_running: 1, max_queued: 1, ..exact() };
+    let (firsts, refused, truth) = with(settings, |world| async move {
+        let (mut a, mut b, mut c) = (world.connect(), world.connect(), world.connect());
+        a.send(CHAT, &streamed(3)).await;
+        world.sleep_until(ms(10)).await;
+        b.send(CHAT, &streamed(1)).await;
+        world.sleep_until(ms(20)).await;
+        assert_eq!((world.server.running(), world.server.queued()), (1, 1));
+        let refused = c.post(CHAT, &streamed(1)).await;
+        let firsts = [a.reply().await.token_times()[0], b.reply().await.token_times()[0]];
+        (firsts, refused, world.truth())
+    });
+    // The second starts when the first ends, at 200 + 2 × 50.
+    assert_eq!(firsts, [ms(200), ms(500)]);
+    assert_eq!(refused.status, 503);
+    assert_eq!(refused.json()["error"]["code"], 503);
+    assert!(refused.body.contains("`max_queued` is 1"), "{}", refused.body);
+    let row = |id: &str| truth.iter().find(|row| row.request_id == id).expect(id);
+    assert_eq!(row("chatcmpl-sim-1").queued, Some(ms(290)));
+    assert_eq!(row("chatcmpl-sim-2").ended, Ended::Refused);
+    assert_eq!((row("chatcmpl-sim-2").queued, row("chatcmpl-sim-2").first), (None, None));
+}
+
+#[test]
+fn a_client_that_goes_away_frees_its_slot_at_once() {
+    let settings = Settings { max_running: 1, ..exact() };
+    let truth = with(settings, |world| async move {
+        let (mut a, mut b, mut c, mut d) =
+            (world.connect(), world.connect(), world.connect(), world.connect());
+        a.send(CHAT, &streamed(1_000)).await;
+        world.sleep_until(ms(1)).await;
+        b.send(CHAT, &chat(1_000, "")).await;
+        world.sleep_until(ms(2)).await;
+        c.send(CHAT, &chat(2, "")).await;
+        world.sleep_until(ms(3)).await;
+        d.send(CHAT, &streamed(1_000)).await;
+        world.sleep_until(ms(260)).await;
+        // A stream after its second token; one that waits in the queue; one that is not streamed.
+        drop(a);
+        drop(d);
+        world.sleep_until(ms(300)).await;
+        drop(b);
+        let reply = c.reply().await.json();
+        assert_eq!(reply["usage"]["completion_tokens"], 2);
+        assert_eq!((world.server.running(), world.server.queued()), (0, 0));
+        world.truth()
+    });
+    let row = |id: &str| truth.iter().find(|row| row.request_id == id).expect(id);
+    let a = row("chatcmpl-sim-0");
+    assert_eq!((a.ended, a.output_tok, a.last), (Ended::Cancelled, 2, Some(ms(250))));
+    let b = row("chatcmpl-sim-1");
+    assert_eq!((b.ended, b.output_tok, b.queued), (Ended::Cancelled, 0, Some(ms(259))));
+    let d = row("chatcmpl-sim-3");
+    assert_eq!((d.ended, d.first, d.queued), (Ended::Cancelled, None, Some(ms(257))));
+    let c = row("chatcmpl-sim-2");
+    assert_eq!((c.ended, c.first), (Ended::Done, Some(ms(300 + 200 + 50))));
+}
+
+#[test]
+fn a_connection_serves_one_request_after_the_other() {
+    let truth = with(exact(), |world| async move {
+        let mut client = world.connect();
+        for _ in 0..3 {
+            let reply = client.post(CHAT, &streamed(2)).await;
+            assert!(!reply.head.contains("connection: close"), "{}", reply.head);
+        }
+        world.truth()
+    });
+    let firsts: Vec<_> = truth.iter().map(|row| row.first).collect();
+    assert_eq!(firsts, [200, 450, 700].map(|at| Some(ms(at))));
+}
+
+#[test]
+fn streams_keep_their_own_phase() {
+    with(exact(), |world| async move {
+        let (mut a, mut b) = (world.connect(), world.connect());
+        a.send(CHAT, &streamed(3)).await;
+        world.sleep_until(ms(7)).await;
+        b.send(COMPLETIONS, r#"{"prompt":"x","max_tokens":3,"stream":true}"#).await;
+        let (a, b) = tokio::join!(a.reply(), b.reply());
+        assert_eq!(a.token_times(), [200, 250, 300].map(ms));
+        assert_eq!(b.token_times(), [207, 257, 307].map(ms));
+    });
+}
+
+#[test]
+fn a_reader_that_comes_late_finds_one_event_per_token() {
+    with(exact(), |world| async move {
+        let mut client = world.connect();
+        client.send(CHAT, &streamed(2_000)).await;
+        // The pipe holds 64 KiB: the server has to wait, and loses nothing.
+        world.sleep_until(Nanos::from_secs(200)).await;
+        assert_eq!(client.reply().await.token_times().len(), 2_000);
+        assert_eq!(world.truth()[0].output_tok, 2_000);
+    });
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_times() {
+    let run = |seed: u64| -> (Vec<(Nanos, String)>, Vec<TruthRow>) {
+        let settings =
+            Settings { seed, mean_output_tok: Some(20.0), max_running: 3, ..Settings::default() };
+        with(settings, |world| async move {
+            let mut clients: Vec<Client> = (0..8).map(|_| world.connect()).collect();
+            for client in &mut clients {
+                client.send(CHAT, &streamed(64)).await;
+            }
+            let mut pieces = Vec::new();
+            for client in &mut clients {
+                pieces.extend(client.reply().await.pieces);
+            }
+            (pieces, world.truth())
+        })
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1).1, run(2).1);
+}
+
+#[test]
+fn what_is_no_generation_is_answered_too() {
+    let check = |reply: &Reply, status: u16, part: &str| {
+        assert_eq!(reply.status, status, "{reply:?}");
+        assert!(reply.body.contains(part), "{reply:?}");
+    };
+    let truth = with(exact(), |world| async move {
+        let mut client = world.connect();
+        let models = client.get("/v1/models").await.json();
+        assert_eq!(models["data"][0]["id"], "sim");
+        assert_eq!(models["data"][0]["max_model_len"], 262_144);
+        check(&client.get("/health").await, 200, "");
+        check(&client.get("/v1/nope").await, 404, r#"{"detail":"Not Found"}"#);
+        let reply = client.get(CHAT).await;
+        check(&reply, 405, r#"{"detail":"Method Not Allowed"}"#);
+        assert!(reply.head.contains("allow: POST"));
+        check(&client.post("/health", "{}").await, 405, "Method Not Allowed");
+        check(&client.post(CHAT, "{\"messages\":[{").await, 400, r#""code":400"#);
+        let other = r#"{"model":"other","prompt":"a"}"#;
+        check(&client.post(COMPLETIONS, other).await, 404, "The model `other` does not exist.");
+        let long = format!(r#"{{"prompt":[{}1]}}"#, "1,".repeat(262_144));
+        check(&client.post(COMPLETIONS, &long).await, 400, "maximum context length is 262144");
+        assert_eq!(world.clock.now(), Nanos::ZERO, "none of it takes time");
+        world.truth()
+    });
+    assert_eq!(truth.len(), 3);
+    assert!(truth.iter().all(|row| row.ended == Ended::Refused && row.output_tok == 0));
+    assert_eq!(truth[2].prompt_tok, None);
+}
+
+#[test]
+fn a_body_beyond_the_limit_is_refused_unread() {
+    with(exact(), |world| async move {
+        let mut client = world.connect();
+        let length = (64 << 20) + 1;
+        client
+            .write(&format!(
+                "POST {CHAT} HTTP/1.1\r\nhost: a\r\ncontent-length: {length}\r\n\r\n{{"
+            ))
+            .await;
+        let reply = client.reply().await;
+        assert_eq!(reply.status, 413);
+        assert!(reply.body.contains("67108864 bytes"), "{}", reply.body);
+    });
+}
+
+#[test]
+fn the_truth_log_is_flushed_a_second_after_a_row() {
+    with(exact(), |world| async move {
+        world.connect().post(CHAT, &streamed(1)).await;
+        let rows = || truth::read(world.log.0.borrow().as_slice()).expect("whole lines").len();
+        world.sleep_until(ms(1_199)).await;
+        assert_eq!(rows(), 0, "{:?}", world.log.0);
+        world.sleep_until(ms(1_201)).await;
+        assert_eq!(rows(), 1);
+    });
+}
