@@ -37,6 +37,8 @@ pub struct Tally {
     pub output_tok_asked: u64,
     /// Prompt tokens as the server counted them, over all rows that it counted.
     pub input_tok: u64,
+    /// Rows whose prompt the server counted.
+    pub input_counted: u64,
     /// Completion tokens, over all rows, from whatever source.
     pub output_tok: u64,
     /// Prompt tokens that came from the server's prefix cache.
@@ -57,6 +59,7 @@ impl Tally {
         self.input_tok_asked += input_asked;
         self.output_tok_asked += output_asked;
         self.input_tok += row.input_tok.unwrap_or(0);
+        self.input_counted += u64::from(row.input_tok.is_some());
         self.output_tok += row.output_tok.unwrap_or(0);
         self.cached_tok += row.cached_tok.unwrap_or(0);
         if row.outcome != Outcome::Ok {
@@ -79,6 +82,7 @@ impl Tally {
         self.input_tok_asked += other.input_tok_asked;
         self.output_tok_asked += other.output_tok_asked;
         self.input_tok += other.input_tok;
+        self.input_counted += other.input_counted;
         self.output_tok += other.output_tok;
         self.cached_tok += other.cached_tok;
         self.ok_input.add(other.ok_input.asked_tok, other.ok_input.got_tok);
