@@ -1,0 +1,297 @@
+//! The summary that a person reads at a glance: about twenty lines of plain text.
+//!
+//! A pure function of the figures. Latencies are those of the measured window, from due unless a line
+//! says otherwise. Deliberately absent: printing, and the decision whether to colour.
+
+use std::fmt::Write as _;
+
+use super::words::{NONE, decimal, grouped, percent, rate, span};
+use crate::metrics::{ALL, AskedGot, Line, MEASURED, Percentile, Stat, Summary, Tally};
+use crate::record::Outcome;
+use crate::units::Nanos;
+
+/// Asked and got may differ by this much before a warning.
+const LENGTH_DIFFERENCE: f64 = 0.02;
+/// A p99 lag above this is warned of.
+const LAG_WARNING_MS: f64 = 5.0;
+
+/// What the summary does not know about the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunFacts {
+    /// The run's name.
+    pub name: String,
+    /// Where requests went: a URL without secrets, or `built-in simulated server`.
+    pub target: String,
+    /// Model asked for.
+    pub model: Option<String>,
+    /// The folder with the results.
+    pub folder: Option<String>,
+    /// Whether the run was cut short.
+    pub interrupted: bool,
+    /// Further sentences for the end.
+    pub notices: Vec<String>,
+}
+
+/// The table's rows: metric, and what people call it.
+const TABLE: [(&str, &str); 8] = [
+    ("ttft_ms", "TTFT from due"),
+    ("ttft_send_ms", "TTFT from sent"),
+    ("ttfo_ms", "TTFO from due"),
+    ("tpot_ms", "TPOT"),
+    ("itl_ms", "ITL"),
+    ("gap_ms", "chunk gap"),
+    ("e2e_ms", "E2E from due"),
+    ("lag_ms", "lag, sent − due"),
+];
+
+/// The table's percentiles.
+const SHOWN: [(Percentile, &str); 3] =
+    [(Percentile::P50, "p50"), (Percentile::P90, "p90"), (Percentile::P99, "p99")];
+
+/// Writes the summary, with ANSI colours when `color`.
+#[must_use]
+pub fn render(summary: &Summary, facts: &RunFacts, color: bool) -> String {
+    let mut page = Page { text: String::new(), color };
+    page.head(facts);
+    page.requests(summary);
+    page.tokens(&summary.all);
+    page.rates(summary);
+    page.durations(summary);
+    page.table(summary);
+    page.warnings(summary);
+    page.notes(summary, facts);
+    page.text
+}
+
+struct Page {
+    text: String,
+    color: bool,
+}
+
+const BOLD: &str = "1";
+const RED: &str = "31";
+const YELLOW: &str = "33";
+
+impl Page {
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn line(&mut self, name: &str, text: &str) {
+        writeln!(self.text, "{name:<11}{text}").expect("memory takes text");
+    }
+
+    fn head(&mut self, facts: &RunFacts) {
+        let model = facts.model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));
+        let mut head = self.paint(BOLD, &format!("{} → {}{model}", facts.name, facts.target));
+        if facts.interrupted {
+            let word = self.paint(RED, "interrupted: these are partial results");
+            head = format!("{head}  {word}");
+        }
+        self.text.push_str(&head);
+        self.text.push('\n');
+    }
+
+    fn requests(&mut self, summary: &Summary) {
+        let all = &summary.all;
+        let mut text = format!("{} · {} ok", grouped(all.rows()), grouped(all.count(Outcome::Ok)));
+        for (outcome, n) in all.outcomes.iter().filter(|(outcome, _)| **outcome != Outcome::Ok) {
+            let code = if outcome.is_error() { RED } else { YELLOW };
+            let part = self.paint(code, &format!("{} {outcome}", grouped(*n)));
+            write!(text, " · {part}").expect("memory takes text");
+        }
+        self.line("requests", &text);
+        let measured = &summary.measured;
+        let mut text = measured.error_rate().map_or_else(|| NONE.to_owned(), percent);
+        let warmup = all.rows() - measured.rows();
+        if warmup > 0 {
+            let (inside, before) = (grouped(measured.rows()), grouped(warmup));
+            write!(text, " of the {inside} due in the window ({before} were warm-up)")
+                .expect("memory takes text");
+        }
+        self.line("errors", &text);
+    }
+
+    fn tokens(&mut self, all: &Tally) {
+        let got = match all.input_counted {
+            0 => "not counted by the server".to_owned(),
+            n if n < all.rows() => format!("{} got by {} rows", grouped(all.input_tok), grouped(n)),
+            _ => format!("{} got", grouped(all.input_tok)),
+        };
+        let input = format!("input {} asked, {got}", grouped(all.input_tok_asked));
+        let (asked, got) = (grouped(all.output_tok_asked), grouped(all.output_tok));
+        self.line("tokens", &format!("{input} · output {asked} asked, {got} got"));
+    }
+
+    fn rates(&mut self, summary: &Summary) {
+        let mean = |metric, scope| summary.value(metric, scope, Stat::Mean);
+        let offered = rate(mean("offered_s", MEASURED), "req/s");
+        let ok = rate(mean("request_s", MEASURED), "req/s");
+        self.line("rate", &format!("offered {offered} · completed {ok}"));
+        let window = rate(mean("output_tok_s", MEASURED), "tok/s");
+        let total = rate(mean("output_tok_s_total", ALL), "tok/s");
+        self.line("output", &format!("{window} in the window · {total} over the whole run"));
+        if let Some(wasted) = mean("wasted_tok_s", MEASURED).filter(|wasted| *wasted > 0.0) {
+            let wasted = rate(Some(wasted), "tok/s");
+            self.line("wasted", &format!("{wasted} in the window, on failed requests"));
+        }
+    }
+
+    fn durations(&mut self, summary: &Summary) {
+        let length = |span_of: Option<Nanos>| span_of.map_or_else(|| NONE.to_owned(), span);
+        let warmup = match summary.warmup {
+            Nanos::ZERO => "no warm-up".to_owned(),
+            warmup => format!("after {} of warm-up", span(warmup)),
+        };
+        let (window, drain) = (length(summary.window()), length(summary.drain()));
+        let text = format!("{window} measured by due time, {warmup} · drain {drain}");
+        self.line("window", &text);
+    }
+
+    fn table(&mut self, summary: &Summary) {
+        let head = format!(
+            "{:<20}{:>10}{:>10}{:>10}{:>10}{:>11}{:>7}",
+            "latency, ms", "p50", "p90", "p99", "max", "n", "cut"
+        );
+        let head = self.paint(BOLD, &head);
+        writeln!(self.text, "\n{head}").expect("memory takes text");
+        let lines = || {
+            TABLE.iter().filter_map(|(metric, name)| Some((*name, summary.line(metric, MEASURED)?)))
+        };
+        let same_answer = summary.line("ttft_ms", MEASURED).map(figures)
+            == summary.line("ttfo_ms", MEASURED).map(figures);
+        for (name, line) in lines() {
+            // Without reasoning the first answer token is the first token: no news.
+            if !(same_answer && &*line.metric == "ttfo_ms") {
+                table_row(&mut self.text, name, line);
+            }
+        }
+        let missing: Vec<String> = SHOWN
+            .iter()
+            .filter(|(percentile, _)| {
+                lines().any(|(_, line)| line.n > Some(0) && !line.bounds(*percentile))
+            })
+            .map(|(percentile, name)| format!("{name} {}", percentile.least_n()))
+            .collect();
+        if !missing.is_empty() {
+            let needs = missing.join(", ");
+            writeln!(self.text, "{NONE} too few values to bound it; needed: {needs}")
+                .expect("memory takes text");
+        }
+        let falls_on_cut = |line: &Line| SHOWN.iter().any(|(p, _)| shown(line, *p) == CUT);
+        if lines().any(|(_, line)| falls_on_cut(line)) {
+            self.text.push_str(
+                "cut: the figure falls on a request that was ended before its value was known\n",
+            );
+        }
+    }
+
+    fn warnings(&mut self, summary: &Summary) {
+        let mut warnings = Vec::new();
+        let measured = &summary.measured;
+        warnings.extend(output_warning(measured.ok_output));
+        warnings.extend(input_warning(measured.ok_input));
+        if let Some(lag) = summary.line("lag_ms", MEASURED)
+            && let Some(ms) = lag.percentile(Percentile::P99).or(lag.max)
+            && ms > LAG_WARNING_MS
+        {
+            let which = if lag.percentile(Percentile::P99).is_some() { "p99" } else { "max" };
+            let ms = decimal(ms);
+            warnings.push(format!("requests left late: lag {which} {ms} ms is this client's own"));
+        }
+        let unsent = summary.all.count(Outcome::Unsent);
+        if unsent > 0 {
+            let n = grouped(unsent);
+            warnings.push(format!("{n} requests fell due and were never sent by this client"));
+        }
+        for warning in warnings {
+            let word = self.paint(YELLOW, "warning:");
+            writeln!(self.text, "{word} {warning}").expect("memory takes text");
+        }
+    }
+
+    fn notes(&mut self, summary: &Summary, facts: &RunFacts) {
+        let mut notes = Vec::new();
+        let all = &summary.all;
+        if all.ok_by_events > 0 {
+            notes.push(format!(
+                "{} answers came without a token count: their tokens are the number of chunks \
+                 (token_source events)",
+                grouped(all.ok_by_events)
+            ));
+        }
+        let gaps = summary.line("gap_ms", MEASURED).and_then(|line| line.n).unwrap_or(0);
+        if gaps > 0 && summary.line("itl_ms", MEASURED).is_none() {
+            notes.push(
+                "tokens per chunk are not known for every answer: chunk gap only, no ITL"
+                    .to_owned(),
+            );
+        }
+        if all.cached_tok > 0 {
+            let cached = grouped(all.cached_tok);
+            notes.push(format!("{cached} prompt tokens came from the server's prefix cache"));
+        }
+        notes.extend(facts.notices.iter().cloned());
+        for note in notes {
+            writeln!(self.text, "note: {note}").expect("memory takes text");
+        }
+        if let Some(folder) = &facts.folder {
+            self.line("results", folder);
+        }
+    }
+}
+
+/// Stands where a percentile falls on a value that was cut off.
+const CUT: &str = "cut";
+
+fn shown(line: &Line, percentile: Percentile) -> String {
+    match line.percentile(percentile) {
+        Some(ms) => decimal(ms),
+        None if line.bounds(percentile) => CUT.to_owned(),
+        None => NONE.to_owned(),
+    }
+}
+
+fn table_row(text: &mut String, name: &str, line: &Line) {
+    let [p50, p90, p99] = SHOWN.map(|(percentile, _)| shown(line, percentile));
+    let max = line.max.map_or_else(|| NONE.to_owned(), decimal);
+    let n = grouped(line.n.unwrap_or(0));
+    let cut = line.censored.filter(|n| *n > 0).map_or_else(String::new, grouped);
+    let row = format!("{name:<20}{p50:>10}{p90:>10}{p99:>10}{max:>10}{n:>11}{cut:>7}");
+    text.push_str(row.trim_end());
+    text.push('\n');
+}
+
+fn figures(line: &Line) -> (Option<u64>, Option<f64>, Option<f64>) {
+    (line.n, line.mean, line.max)
+}
+
+fn output_warning(lengths: AskedGot) -> Option<String> {
+    let difference = lengths.difference().filter(|d| d.abs() > LENGTH_DIFFERENCE)?;
+    let (asked, got) = (grouped(lengths.asked_tok), grouped(lengths.got_tok));
+    let by = percent(difference.abs());
+    Some(if difference < 0.0 {
+        format!(
+            "answers are {by} shorter than asked for ({got} of {asked} tokens): the server stops by \
+             itself; --ignore-eos asks it for the full length"
+        )
+    } else {
+        format!(
+            "answers are {by} longer than asked for ({got} tokens, {asked} asked): the server does \
+             not keep to the limit (see --max-tokens-key); --ignore-eos would not help"
+        )
+    })
+}
+
+fn input_warning(lengths: AskedGot) -> Option<String> {
+    let difference = lengths.difference().filter(|d| d.abs() > LENGTH_DIFFERENCE)?;
+    let which = if difference < 0.0 { "shorter" } else { "longer" };
+    let (asked, got) = (grouped(lengths.asked_tok), grouped(lengths.got_tok));
+    let by = percent(difference.abs());
+    Some(format!(
+        "prompts are {by} {which} than asked for, by the server's count ({got} tokens, {asked} asked)"
+    ))
+}
+
+#[cfg(test)]
+mod tests;
