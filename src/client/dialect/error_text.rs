@@ -30,8 +30,9 @@ pub fn error_message(body: &[u8]) -> String {
     let line = match serde_json::from_str::<&RawValue>(text) {
         Ok(json) => message_of(json),
         Err(_) if text.starts_with('<') => one_line(&without_tags(text), MESSAGE_CHARS),
-        Err(_) => one_line(text, MESSAGE_CHARS),
+        Err(_) => String::new(),
     };
+    let line = if line.is_empty() { one_line(text, MESSAGE_CHARS) } else { line };
     if line.is_empty() { "empty body".to_owned() } else { line }
 }
 
@@ -119,25 +120,20 @@ fn without_tags(html: &str) -> String {
 /// Text without control characters and with single spaces, cut to a number of characters.
 pub(super) fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
-    let mut length = 0;
     let gap = |c: char| c.is_whitespace() || c.is_control();
     for word in text.split(gap).filter(|word| !word.is_empty()) {
-        let space = usize::from(length > 0);
-        let room = limit.saturating_sub(length + space);
-        let word_length = word.chars().count();
-        if space > 0 && room > 0 {
+        if !line.is_empty() {
             line.push(' ');
         }
-        line.extend(word.chars().take(room));
-        length += space + word_length;
-        if length > limit {
+        line.push_str(word);
+        // A character has at most four bytes, so by now it is too long for certain.
+        if line.len() > 4 * limit {
             break;
         }
     }
-    if length > limit {
+    if line.chars().nth(limit).is_some() {
         // The mark takes the place of the last character.
-        line.pop();
-        line.push('…');
+        line = line.chars().take(limit.saturating_sub(1)).chain(['…']).collect();
     }
     line
 }

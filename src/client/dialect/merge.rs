@@ -6,7 +6,7 @@
 
 use serde_json::value::RawValue;
 
-use super::raw::members;
+use super::raw::{Member, members};
 
 /// How deep objects are merged; nothing that a server reads nests like that.
 const DEPTH: usize = 64;
@@ -36,30 +36,33 @@ pub fn merge(base: &[u8], over: &RawValue) -> Result<Vec<u8>, MergeError> {
     Ok(out)
 }
 
+/// Of a repeated key the last value counts, in either object, as it does for whoever reads them.
 fn write_merged(out: &mut Vec<u8>, base: &str, over: &str, depth: usize) -> Result<(), MergeError> {
     if depth == 0 {
         return Err(MergeError::TooDeep);
     }
     let not_an_object = |which| move |reason| MergeError::NotAnObject { which, reason };
-    let mut merged = members(base).map_err(not_an_object("the body under it"))?;
-    let base_len = merged.len();
-    // Of a key that is repeated in `over`, each replaces the one before.
-    let mut laid: Vec<Option<&RawValue>> = vec![None; base_len];
+    let mut merged: Vec<(Member<'_>, Option<&RawValue>)> = Vec::new();
+    for (key, value) in members(base).map_err(not_an_object("the body under it"))? {
+        match merged.iter_mut().find(|((known, _), _)| *known == key) {
+            Some(((_, earlier), _)) => *earlier = value,
+            None => merged.push(((key, value), None)),
+        }
+    }
     for (key, value) in members(over).map_err(not_an_object("the object to merge"))? {
-        match merged.iter().position(|(known, _)| *known == key) {
-            Some(at) if at < base_len => laid[at] = Some(value),
-            Some(at) => merged[at].1 = value,
-            None => merged.push((key, value)),
+        match merged.iter_mut().find(|((known, _), _)| *known == key) {
+            Some((_, laid)) => *laid = Some(value),
+            None => merged.push(((key, value), Some(value))),
         }
     }
     out.push(b'{');
-    for (at, (key, value)) in merged.iter().enumerate() {
+    for (at, ((key, value), laid)) in merged.iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }
         serde_json::to_writer(&mut *out, key).expect("a string always is JSON");
         out.push(b':');
-        match laid.get(at).copied().flatten() {
+        match laid {
             Some(over) if is_object(value) && is_object(over) => {
                 write_merged(out, value.get(), over.get(), depth - 1)?;
             }

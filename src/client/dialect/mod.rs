@@ -21,9 +21,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-pub use body::{BodyParams, Prompt, body};
+pub use body::{BodyError, BodyParams, Prompt, body};
 pub use error_text::error_message;
-pub use merge::merge;
+pub use merge::{MergeError, merge};
 
 use crate::record::{Kind, Usage};
 
