@@ -137,3 +137,45 @@ pub(super) fn one_line(text: &str, limit: usize) -> String {
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_body_is_one_line() {
+        let check = |body: &str, expect: &str| assert_eq!(error_message(body.as_bytes()), expect);
+        check(r#"{"error":{"message":"a","type":"b"}}"#, "a");
+        check(r#"{"error":"a"}"#, "a");
+        check(r#"{"message":"a","type":"b","code":404}"#, "a");
+        check(r#"{"detail":"a"}"#, "a");
+        check(
+            r#"{"detail":[{"loc":["body","messages",0],"msg":"Field required"},{"loc":[],"msg":"b"}]}"#,
+            "body.messages.0: Field required; b",
+        );
+        check(r#"{"status":404,"error":"Not Found","message":"No route"}"#, "No route");
+        check(r#"{"status":404,"error":"Not Found"}"#, "Not Found");
+        check(r#"{"errors":[{"message":"a"},{"message":"b"}]}"#, "a; b");
+        check(r#"[{"error":{"message":"a"}}]"#, "a");
+        check(r#"{"error":{"message":""}}"#, r#"{"error":{"message":""}}"#);
+        check(r#"{"code":7}"#, r#"{"code":7}"#);
+        check("data: {\"error\":\"a\"}\n\n", "a");
+        check("\"a\"", "a");
+        check("Internal Server Error\r\n", "Internal Server Error");
+        check("a\u{1b}[31m\tb\u{2028}c", "a [31m b c");
+        check("", "empty body");
+        check(" \n", "empty body");
+        check(
+            "<html><head><title>T</title><style>x</style></head><body>a &amp; b<br>c</body>",
+            "a & b c",
+        );
+        check("<html><head><title>T</title></head><body></body></html>", "T");
+        check("<broken", "<broken");
+        assert_eq!(error_message(b"\xff\xfe"), "\u{fffd}\u{fffd}");
+        let long = error_message("wörd ".repeat(100_000).as_bytes());
+        assert_eq!(long.chars().count(), MESSAGE_CHARS);
+        assert!(long.ends_with('…'));
+        let exact = "x".repeat(500);
+        assert_eq!(error_message(exact.as_bytes()), exact);
+    }
+}

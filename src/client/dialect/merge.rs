@@ -77,3 +77,44 @@ fn write_merged(out: &mut Vec<u8>, base: &str, over: &str, depth: usize) -> Resu
 fn is_object(value: &RawValue) -> bool {
     value.get().starts_with('{')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).expect("JSON")
+    }
+
+    #[test]
+    fn a_rows_body_wins_and_keeps_its_bytes() {
+        let check = |base: &str, over: &str, expect: &str| {
+            let merged = merge(base.as_bytes(), &raw(over)).expect("objects");
+            assert_eq!(String::from_utf8(merged).expect("UTF-8"), expect, "{base} under {over}");
+        };
+        check(r#"{"a":1,"b":2}"#, r#"{"c":1.50,"a":true}"#, r#"{"a":true,"b":2,"c":1.50}"#);
+        check(r#"{"a":1}"#, r#"{"a":null}"#, r#"{"a":null}"#);
+        check(
+            r#"{"a":{"x":1,"y":{"z":1}}}"#,
+            r#"{"a":{"y":{"w":2}}}"#,
+            r#"{"a":{"x":1,"y":{"z":1,"w":2}}}"#,
+        );
+        check(r#"{"a":{"x":1}}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#);
+        check(r#"{"a":[1,2]}"#, r#"{"a":[3]}"#, r#"{"a":[3]}"#);
+        check(
+            r#"{"a":1}"#,
+            r#"{"a":{"z":12345678901234567890.0,"b":1e400}}"#,
+            r#"{"a":{"z":12345678901234567890.0,"b":1e400}}"#,
+        );
+        check("{}", r#"{"z":1,"a":2,"z":3}"#, r#"{"z":3,"a":2}"#);
+        check(r#"{"a":1}"#, r#"{"a":2,"a":3,"\u0062":4}"#, r#"{"a":3,"b":4}"#);
+        check(r#"{"a":1}"#, "{}", r#"{"a":1}"#);
+        for not in ["[1]", "7", "null", "\"a\""] {
+            let message = merge(b"{}", &raw(not)).expect_err(not).to_string();
+            assert!(message.starts_with("the object to merge is no JSON object"), "{message}");
+        }
+        let deep = format!("{}1{}", r#"{"a":"#.repeat(1000), "}".repeat(1000));
+        let error = merge(deep.as_bytes(), &raw(&deep)).expect_err("too deep").to_string();
+        assert_eq!(error, "objects are nested more than 64 deep");
+    }
+}

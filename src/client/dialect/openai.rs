@@ -303,8 +303,28 @@ impl<'de> Visitor<'de> for ChoicesVisitor {
 
 impl<'de> Deserialize<'de> for Tools {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let calls = Option::<Vec<Object<ToolCall>>>::deserialize(deserializer)?.unwrap_or_default();
-        let functions = calls.iter().filter_map(|Object(call)| call.function.as_ref());
-        Ok(Self(functions.fold(false, |any, function| any | function.0.any())))
+        deserializer.deserialize_any(ToolsVisitor)
+    }
+}
+
+struct ToolsVisitor;
+
+impl<'de> Visitor<'de> for ToolsVisitor {
+    type Value = Tools;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of tool calls or null")
+    }
+
+    fn visit_unit<E>(self) -> Result<Tools, E> {
+        Ok(Tools(false))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Tools, A::Error> {
+        let mut any = false;
+        while let Some(Object(call)) = seq.next_element::<Object<ToolCall>>()? {
+            any |= call.function.is_some_and(|Object(function)| function.any());
+        }
+        Ok(Tools(any))
     }
 }
