@@ -2,7 +2,7 @@
 //!
 //! One event is read in one pass into a [`Chunk`], borrowed and without allocation where a server
 //! keeps to the form (`openai`); what does not fit is read again, slowly and with patience
-//! (`lenient`). A faster first pass can take the place of [`openai::read`] without touching anything
+//! (`lenient`). A faster first pass can take the place of `openai::read` without touching anything
 //! else. Deliberately absent: sockets, clocks and SSE framing, state between two chunks (the caller
 //! keeps the last usage and finish reason), and the text itself, of which only the presence counts.
 
