@@ -109,3 +109,48 @@ fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     serde_json::to_writer(out, value)
         .expect("strings and numbers always are JSON, and memory takes them");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).expect("JSON")
+    }
+
+    #[test]
+    fn bodies_are_plain_and_in_a_fixed_order() {
+        let check = |params: BodyParams<'_>, prompt: Prompt<'_>, expect: &str| {
+            let body = body(&params, prompt).expect("a body");
+            assert_eq!(String::from_utf8(body).expect("UTF-8"), expect);
+        };
+        let chat = BodyParams { model: Some("m\"1"), max_tokens: 7, ..BodyParams::default() };
+        check(
+            BodyParams { include_usage: true, ..chat },
+            Prompt::Text("say \"é\"\n"),
+            r#"{"model":"m\"1","messages":[{"role":"user","content":"say \"é\"\n"}],"max_tokens":7,"stream":true,"stream_options":{"include_usage":true}}"#,
+        );
+        let messages = raw(r#"[{"role":"system", "content":"s"}]"#);
+        check(
+            BodyParams { model: None, ignore_eos: true, ..chat },
+            Prompt::Messages(&messages),
+            r#"{"messages":[{"role":"system", "content":"s"}],"max_tokens":7,"stream":true,"ignore_eos":true}"#,
+        );
+        let completions = BodyParams { api: Api::Completions, ..chat };
+        check(
+            BodyParams { running_usage: true, ..completions },
+            Prompt::Ids(&[1, 0, 4_294_967_295]),
+            r#"{"model":"m\"1","prompt":[1,0,4294967295],"max_tokens":7,"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#,
+        );
+        check(
+            BodyParams { model: None, ..completions },
+            Prompt::Text(""),
+            r#"{"prompt":"","max_tokens":7,"stream":true}"#,
+        );
+        assert_eq!(body(&chat, Prompt::Ids(&[1])), Err(BodyError::IdsToChat));
+        assert_eq!(
+            body(&completions, Prompt::Messages(&messages)),
+            Err(BodyError::MessagesToCompletions)
+        );
+    }
+}

@@ -30,8 +30,9 @@ pub fn error_message(body: &[u8]) -> String {
     let line = match serde_json::from_str::<&RawValue>(text) {
         Ok(json) => message_of(json),
         Err(_) if text.starts_with('<') => one_line(&without_tags(text), MESSAGE_CHARS),
-        Err(_) => one_line(text, MESSAGE_CHARS),
+        Err(_) => String::new(),
     };
+    let line = if line.is_empty() { one_line(text, MESSAGE_CHARS) } else { line };
     if line.is_empty() { "empty body".to_owned() } else { line }
 }
 
@@ -119,25 +120,62 @@ fn without_tags(html: &str) -> String {
 /// Text without control characters and with single spaces, cut to a number of characters.
 pub(super) fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
-    let mut length = 0;
     let gap = |c: char| c.is_whitespace() || c.is_control();
     for word in text.split(gap).filter(|word| !word.is_empty()) {
-        let space = usize::from(length > 0);
-        let room = limit.saturating_sub(length + space);
-        let word_length = word.chars().count();
-        if space > 0 && room > 0 {
+        if !line.is_empty() {
             line.push(' ');
         }
-        line.extend(word.chars().take(room));
-        length += space + word_length;
-        if length > limit {
+        line.push_str(word);
+        // A character has at most four bytes, so by now it is too long for certain.
+        if line.len() > 4 * limit {
             break;
         }
     }
-    if length > limit {
+    if line.chars().nth(limit).is_some() {
         // The mark takes the place of the last character.
-        line.pop();
-        line.push('…');
+        line = line.chars().take(limit.saturating_sub(1)).chain(['…']).collect();
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_body_is_one_line() {
+        let check = |body: &str, expect: &str| assert_eq!(error_message(body.as_bytes()), expect);
+        check(r#"{"error":{"message":"a","type":"b"}}"#, "a");
+        check(r#"{"error":"a"}"#, "a");
+        check(r#"{"message":"a","type":"b","code":404}"#, "a");
+        check(r#"{"detail":"a"}"#, "a");
+        check(
+            r#"{"detail":[{"loc":["body","messages",0],"msg":"Field required"},{"loc":[],"msg":"b"}]}"#,
+            "body.messages.0: Field required; b",
+        );
+        check(r#"{"status":404,"error":"Not Found","message":"No route"}"#, "No route");
+        check(r#"{"status":404,"error":"Not Found"}"#, "Not Found");
+        check(r#"{"errors":[{"message":"a"},{"message":"b"}]}"#, "a; b");
+        check(r#"[{"error":{"message":"a"}}]"#, "a");
+        check(r#"{"error":{"message":""}}"#, r#"{"error":{"message":""}}"#);
+        check(r#"{"code":7}"#, r#"{"code":7}"#);
+        check("data: {\"error\":\"a\"}\n\n", "a");
+        check("\"a\"", "a");
+        check("Internal Server Error\r\n", "Internal Server Error");
+        check("a\u{1b}[31m\tb\u{2028}c", "a [31m b c");
+        check("", "empty body");
+        check(" \n", "empty body");
+        check(
+            "<html><head><title>T</title><style>x</style></head><body>a &amp; b<br>c</body>",
+            "a & b c",
+        );
+        check("<html><head><title>T</title></head><body></body></html>", "T");
+        check("<broken", "<broken");
+        assert_eq!(error_message(b"\xff\xfe"), "\u{fffd}\u{fffd}");
+        let long = error_message("wörd ".repeat(100_000).as_bytes());
+        assert_eq!(long.chars().count(), MESSAGE_CHARS);
+        assert!(long.ends_with('…'));
+        let exact = "x".repeat(500);
+        assert_eq!(error_message(exact.as_bytes()), exact);
+    }
 }

@@ -1,11 +1,13 @@
 //! What each API is asked and what it answers: request bodies out, the meaning of one event in.
 //!
 //! One event is read in one pass into a [`Chunk`], borrowed and without allocation where a server
-//! keeps to the form ([`openai`]); what does not fit is read again, slowly and with patience
-//! ([`lenient`]). A faster first pass can take the place of [`openai::read`] without touching anything
+//! keeps to the form (`openai`); what does not fit is read again, slowly and with patience
+//! (`lenient`). A faster first pass can take the place of `openai::read` without touching anything
 //! else. Deliberately absent: sockets, clocks and SSE framing, state between two chunks (the caller
 //! keeps the last usage and finish reason), and the text itself, of which only the presence counts.
 
+#[cfg(test)]
+mod agreement;
 mod body;
 #[cfg(test)]
 mod captures;
@@ -21,9 +23,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-pub use body::{BodyParams, Prompt, body};
+pub use body::{BodyError, BodyParams, Prompt, body};
 pub use error_text::error_message;
-pub use merge::merge;
+pub use merge::{MergeError, merge};
 
 use crate::record::{Kind, Usage};
 

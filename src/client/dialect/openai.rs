@@ -6,8 +6,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Chunk, Text};
@@ -18,7 +20,7 @@ const ABSURD_TOK: u64 = 1 << 40;
 
 /// Reads a chunk that keeps to the form; `None` asks for the lenient reading.
 pub(super) fn read(text: &str) -> Option<Chunk<'_>> {
-    let wire: Wire<'_> = serde_json::from_str(text).ok()?;
+    let Object(wire) = serde_json::from_str::<Object<Wire<'_>>>(text).ok()?;
     if wire.error.is_some() || wire.message.is_some() || wire.detail.is_some() {
         return None;
     }
@@ -26,7 +28,7 @@ pub(super) fn read(text: &str) -> Option<Chunk<'_>> {
     Some(Chunk {
         kind: choices.text.kind(),
         finish_reason: choices.finish_reason.0,
-        usage: wire.usage.and_then(WireUsage::counts),
+        usage: wire.usage.and_then(|Object(usage)| usage.counts()),
         id: wire.id.0,
         error: None,
     })
@@ -39,7 +41,7 @@ struct Wire<'a> {
     #[serde(borrow, default)]
     choices: Option<Choices<'a>>,
     #[serde(default)]
-    usage: Option<WireUsage>,
+    usage: Option<Object<WireUsage>>,
     #[serde(default)]
     error: Option<IgnoredAny>,
     #[serde(default)]
@@ -58,7 +60,7 @@ struct Choices<'a> {
 #[derive(serde::Deserialize)]
 struct Choice<'a> {
     #[serde(default)]
-    delta: Option<Delta>,
+    delta: Option<Object<Delta>>,
     #[serde(default)]
     text: Filled,
     #[serde(borrow, default)]
@@ -74,7 +76,7 @@ struct Delta {
     reasoning: Filled,
     reasoning_content: Filled,
     tool_calls: Tools,
-    function_call: Option<Function>,
+    function_call: Option<Object<Function>>,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -87,7 +89,7 @@ struct Function {
 #[derive(serde::Deserialize)]
 struct ToolCall {
     #[serde(default)]
-    function: Option<Function>,
+    function: Option<Object<Function>>,
 }
 
 /// Counts as servers name them.
@@ -96,8 +98,8 @@ struct ToolCall {
 struct WireUsage {
     prompt_tokens: Count,
     completion_tokens: Count,
-    prompt_tokens_details: Option<PromptDetails>,
-    completion_tokens_details: Option<CompletionDetails>,
+    prompt_tokens_details: Option<Object<PromptDetails>>,
+    completion_tokens_details: Option<Object<CompletionDetails>>,
     /// `DeepSeek`.
     prompt_cache_hit_tokens: Count,
     /// `SGLang`.
@@ -121,7 +123,8 @@ impl Delta {
         let Content(mut text) = self.content;
         text.content |= self.text.0 || self.refusal.0;
         text.reasoning |= self.reasoning.0 || self.reasoning_content.0;
-        text.tool |= self.tool_calls.0 || self.function_call.as_ref().is_some_and(Function::any);
+        text.tool |=
+            self.tool_calls.0 || self.function_call.as_ref().is_some_and(|call| call.0.any());
         text
     }
 }
@@ -134,8 +137,9 @@ impl Function {
 
 impl WireUsage {
     fn counts(self) -> Option<Usage> {
-        let cached = self.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
-        let reasoning = self.completion_tokens_details.and_then(|d| d.reasoning_tokens.0);
+        let cached = self.prompt_tokens_details.and_then(|Object(details)| details.cached_tokens.0);
+        let reasoning =
+            self.completion_tokens_details.and_then(|Object(details)| details.reasoning_tokens.0);
         usage(Usage {
             input_tok: self.prompt_tokens.0,
             output_tok: self.completion_tokens.0,
@@ -169,6 +173,9 @@ pub(super) fn count(number: &RawValue) -> Option<u64> {
     Some(count.round() as u64)
 }
 
+/// A struct that is read from an object only; derived code would also take an array of its fields.
+struct Object<T>(T);
+
 /// A string or nothing; the empty string is nothing.
 #[derive(Default)]
 struct Word<'a>(Option<Cow<'a, str>>);
@@ -187,6 +194,26 @@ struct Tools(bool);
 
 #[derive(Default)]
 struct Count(Option<u64>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData)).map(Self)
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map))
+    }
+}
 
 impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -261,9 +288,9 @@ impl<'de> Visitor<'de> for ChoicesVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut choices = Choices::default();
-        while let Some(choice) = seq.next_element::<Choice<'de>>()? {
+        while let Some(Object(choice)) = seq.next_element::<Object<Choice<'de>>>()? {
             choices.text.content |= choice.text.0;
-            if let Some(delta) = &choice.delta {
+            if let Some(Object(delta)) = &choice.delta {
                 choices.text |= delta.text();
             }
             if choices.finish_reason.0.is_none() {
@@ -276,8 +303,28 @@ impl<'de> Visitor<'de> for ChoicesVisitor {
 
 impl<'de> Deserialize<'de> for Tools {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let calls = Option::<Vec<ToolCall>>::deserialize(deserializer)?.unwrap_or_default();
-        let functions = calls.iter().filter_map(|call| call.function.as_ref());
-        Ok(Self(functions.fold(false, |any, function| any | function.any())))
+        deserializer.deserialize_any(ToolsVisitor)
+    }
+}
+
+struct ToolsVisitor;
+
+impl<'de> Visitor<'de> for ToolsVisitor {
+    type Value = Tools;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of tool calls or null")
+    }
+
+    fn visit_unit<E>(self) -> Result<Tools, E> {
+        Ok(Tools(false))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Tools, A::Error> {
+        let mut any = false;
+        while let Some(Object(call)) = seq.next_element::<Object<ToolCall>>()? {
+            any |= call.function.is_some_and(|Object(function)| function.any());
+        }
+        Ok(Tools(any))
     }
 }
