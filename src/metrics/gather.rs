@@ -48,7 +48,8 @@ pub struct Metrics {
     pub(super) measured: Vec<Part>,
     pub(super) ledger: Ledger,
     rows: u64,
-    pooled: u64,
+    gaps: u64,
+    itls: u64,
     limits: Limits,
 }
 
@@ -65,7 +66,8 @@ impl Metrics {
             measured: vec![Part::new(limits)],
             ledger: Ledger::new(window.warmup, window.last_due),
             rows: 0,
-            pooled: 0,
+            gaps: 0,
+            itls: 0,
             limits,
         }
     }
@@ -79,9 +81,10 @@ impl Metrics {
             Phase::Measured => &mut self.measured[class],
         };
         part.add_row(row);
-        let pooled = part.gap.n() + part.itl.pool.n();
+        let (gaps, itls) = (part.gap.n(), part.itl.pool.n());
         part.add_gaps(row, &record.tokens);
-        self.pooled += part.gap.n() + part.itl.pool.n() - pooled;
+        self.gaps += part.gap.n() - gaps;
+        self.itls += part.itl.pool.n() - itls;
         self.rows += 1;
         self.book(class, row, record);
         self.keep_bounded();
@@ -135,7 +138,7 @@ impl Metrics {
     }
 
     fn keep_bounded(&mut self) {
-        let limits = Limits::for_totals(self.rows, self.pooled);
+        let limits = Limits::for_totals(self.rows, self.gaps.max(self.itls));
         if limits != self.limits {
             self.limits = limits;
             self.warmup.set_limits(limits);

@@ -125,13 +125,23 @@ fn plain_name(name: &str) -> String {
     }
 }
 
+/// A file of the run cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to write {}: {source}", path.display())]
+pub struct WriteError {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub source: io::Error,
+}
+
 /// Writes a file whole or not at all: under a temporary name beside it, then renamed.
 pub fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
+) -> Result<(), WriteError> {
     let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
+    name.push(path.file_name().unwrap_or_default());
     name.push(".tmp");
     let temporary = path.with_file_name(name);
     let written = fs::File::create(&temporary)
@@ -145,7 +155,7 @@ pub fn replace_file(
         // The first error is the one worth telling.
         let _ = fs::remove_file(&temporary);
     }
-    written
+    written.map_err(|source| WriteError { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -206,7 +216,8 @@ mod tests {
             out.write_all(b"tw")?;
             Err(io::ErrorKind::StorageFull.into())
         });
-        assert!(failed.is_err());
+        let text = failed.expect_err("no space").to_string();
+        assert!(text.contains("failed to write ") && text.contains("run.json: "), "{text}");
         assert_eq!(fs::read_to_string(&path).expect("the file"), "one");
         assert_eq!(fs::read_dir(parent.path()).expect("a folder").count(), 1);
     }

@@ -1,9 +1,8 @@
 //! `run.json`: what was run, where, with what, and what came of it, for whoever finds the folder later.
 //!
 //! Never in it: a host name, an absolute path, a key, a header value, a prompt, the user part or query
-//! of a URL. Command, labels, URLs and notices pass through [`redact`](super::redact) when the
-//! manifest is written; JSON from other rooms is theirs to keep clean. The target's URL is not redacted
-//! further: it is what was measured.
+//! of a URL. Everything passes through [`redact`](super::redact) when the manifest is written: of
+//! secrets, only a key or prompt in a field of its own in another room's JSON would not be seen.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,8 +10,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::folder::replace_file;
-use super::redact::{redact_arg, redact_command, redact_text, redact_url};
+use super::folder::{WriteError, replace_file};
+use super::redact::{redact_arg, redact_command, redact_json, redact_text, redact_url};
 use crate::metrics::{Summary, Tally};
 use crate::units::Nanos;
 
@@ -188,7 +187,7 @@ impl Manifest {
     }
 
     /// Writes the file, whole or not at all.
-    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+    pub fn write(&self, path: &Path) -> Result<(), WriteError> {
         replace_file(path, |out| {
             serde_json::to_writer_pretty(&mut *out, &self.redacted())?;
             out.write_all(b"\n")
@@ -208,10 +207,19 @@ impl Manifest {
             *file = redact_arg(file);
         }
         clean.model = clean.model.as_deref().map(redact_arg);
-        if let Some(Target::Server { urls }) = &mut clean.target {
-            for url in urls {
-                *url = redact_url(url);
+        for value in
+            [&mut clean.source, &mut clean.settings, &mut clean.server, &mut clean.verdicts]
+        {
+            redact_json(value);
+        }
+        match &mut clean.target {
+            Some(Target::Server { urls }) => {
+                for url in urls {
+                    *url = redact_url(url);
+                }
             }
+            Some(Target::Simulated { settings }) => redact_json(settings),
+            None => {}
         }
         clean
     }
@@ -235,7 +243,8 @@ mod tests {
         manifest.labels.insert("data".into(), "/srv/secretdir/x".into());
         manifest.target =
             Some(Target::Server { urls: vec!["http://u:secretpw@h:1/v1?k=secretkey".into()] });
-        manifest.notices.push("sorted /srv/secretdir/t.csv: 3 rows moved".into());
+        manifest.notices.push("sorted `/srv/secretdir/t.csv`: 3 rows moved".into());
+        manifest.source = serde_json::json!({ "files": ["/srv/secretdir/t.csv"], "rows": 3 });
         manifest.model = Some("/srv/secretdir/llama".into());
         manifest.clock = Some(ClockAnchor {
             t0_utc: "2026-11-30T12:00:00.000000001Z".into(),
@@ -249,6 +258,8 @@ mod tests {
         let back: Manifest = serde_json::from_str(&text).expect("a manifest");
         assert_eq!(back.command, ["run", "t.csv", "--url", "http://h:1/v1"]);
         assert_eq!(back.clock, manifest.clock);
+        assert_eq!(back.notices, ["sorted `t.csv`: 3 rows moved"]);
+        assert_eq!(back.source, serde_json::json!({ "files": ["t.csv"], "rows": 3 }));
         assert_eq!(back.model.as_deref(), Some("llama"));
         assert_eq!(back.redacted(), back, "redacting twice changes nothing");
     }

@@ -14,8 +14,8 @@ mod whole_lines;
 mod words;
 
 pub use console::{RunFacts, render};
-pub use folder::{Folder, FolderError, replace_file};
+pub use folder::{Folder, FolderError, WriteError, replace_file};
 pub use manifest::{ClockAnchor, Machine, Manifest, Scale, Target, WindowFacts};
 pub use recorder::{Recorder, RecorderError};
-pub use redact::{redact_arg, redact_command, redact_text, redact_url};
+pub use redact::{redact_arg, redact_command, redact_json, redact_text, redact_url};
 pub use summary_csv::{HEADER, write_summary};

@@ -16,6 +16,8 @@ use crate::units::Nanos;
 const FLUSH_EVERY: Nanos = Nanos::from_secs(1);
 /// Nor do more rows than this wait in memory: about 1 MB.
 const ROWS_WAITING: u32 = 4096;
+/// While the file takes none, this many wait for it to recover (about 16 MB); later ones are not kept.
+const ROWS_WAITING_LIMIT: u32 = 65_536;
 
 /// Writing `requests.csv` failed.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +30,18 @@ pub enum RecorderError {
         /// Why.
         source: std::io::Error,
     },
-    /// A row cannot be written. Those written before are whole.
+    /// The file has taken no rows for too long.
+    #[error(
+        "{} takes no rows and {ROWS_WAITING_LIMIT} wait for it: row {row} and later ones are not kept",
+        path.display()
+    )]
+    TooManyWait {
+        /// The file.
+        path: PathBuf,
+        /// The row that was not kept.
+        row: u64,
+    },
+    /// Rows cannot be written now. Those written before are whole, and the next flush tries again.
     #[error("failed to write rows to {}: {source}", path.display())]
     Write {
         /// The file.
@@ -71,6 +84,9 @@ impl Recorder {
     pub fn record(&mut self, record: StreamRecord) -> Result<(), RecorderError> {
         let row = Row::of(&record, self.warmup);
         self.metrics.add(&row, &record);
+        if self.waiting >= ROWS_WAITING_LIMIT {
+            return Err(RecorderError::TooManyWait { path: self.path.clone(), row: row.row });
+        }
         self.rows.write(&row).map_err(|error| self.error(error.into()))?;
         self.waiting += 1;
         if self.waiting >= ROWS_WAITING {
@@ -174,9 +190,14 @@ mod tests {
         let error = recorder.flush_if_due(Nanos::from_secs(1)).expect_err("full").to_string();
         assert!(error.starts_with("failed to write rows to requests.csv: "), "{error}");
         recorder.record(due_at(2)).expect("it waits");
+        for row in 3..=u64::from(ROWS_WAITING_LIMIT) {
+            let _ = recorder.record(due_at(row));
+        }
+        let error = recorder.record(due_at(99_999)).expect_err("too many").to_string();
+        assert!(error.contains("row 99999 and later ones are not kept"), "{error}");
         let (summary, written) = recorder.finish();
         assert!(written.is_err());
-        assert_eq!(summary.all.rows(), 2);
+        assert_eq!(summary.all.rows(), u64::from(ROWS_WAITING_LIMIT) + 1);
     }
 
     #[test]

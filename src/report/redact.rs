@@ -2,6 +2,8 @@
 //!
 //! A manifest is handed around with its results, so whatever a person typed passes through here.
 
+use serde_json::Value;
+
 /// Options whose value is secret or somebody's text, whole.
 const SECRET_OPTIONS: [&str; 3] = ["--prompt", "--api-key", "--proxy-header"];
 
@@ -62,10 +64,27 @@ pub fn redact_arg(arg: &str) -> String {
     }
 }
 
-/// A sentence with each of its words redacted as by [`redact_arg`].
+/// A sentence with each of its words redacted as by [`redact_arg`], whatever quotes it.
 #[must_use]
 pub fn redact_text(text: &str) -> String {
-    text.split(' ').map(redact_arg).collect::<Vec<_>>().join(" ")
+    let bare = |word: &str| {
+        let core = word.trim_start_matches(['`', '\'', '"', '(', '[', '<']);
+        let open = &word[..word.len() - core.len()];
+        let inner = core.trim_end_matches(['`', '\'', '"', ')', ']', '>', ',', ';', ':', '.']);
+        let close = &core[inner.len()..];
+        format!("{open}{}{close}", redact_arg(inner))
+    };
+    text.split(' ').map(bare).collect::<Vec<_>>().join(" ")
+}
+
+/// Every text in a JSON value redacted as by [`redact_arg`].
+pub fn redact_json(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = redact_arg(text),
+        Value::Array(items) => items.iter_mut().for_each(redact_json),
+        Value::Object(map) => map.values_mut().for_each(redact_json),
+        _ => {}
+    }
 }
 
 /// A command line, without the program's own path: values of headers, prompts and keys are replaced,
@@ -103,22 +122,22 @@ fn redact_value(option: &str, value: &str) -> String {
             Some((name, _)) => format!("{name}:…"),
             None => "…".to_owned(),
         },
-        "--extra" => redact_json(value),
+        "--extra" => blank_texts(value),
         "--url" | "--proxy" | "--metrics" => redact_url(value),
         _ => "…".to_owned(),
     }
 }
 
-fn redact_json(text: &str) -> String {
-    fn blank(value: &mut serde_json::Value) {
+fn blank_texts(text: &str) -> String {
+    fn blank(value: &mut Value) {
         match value {
-            serde_json::Value::String(text) => "…".clone_into(text),
-            serde_json::Value::Array(items) => items.iter_mut().for_each(blank),
-            serde_json::Value::Object(map) => map.values_mut().for_each(blank),
+            Value::String(text) => "…".clone_into(text),
+            Value::Array(items) => items.iter_mut().for_each(blank),
+            Value::Object(map) => map.values_mut().for_each(blank),
             _ => {}
         }
     }
-    match serde_json::from_str::<serde_json::Value>(text) {
+    match serde_json::from_str::<Value>(text) {
         Ok(mut value) => {
             blank(&mut value);
             value.to_string()
@@ -129,7 +148,7 @@ fn redact_json(text: &str) -> String {
 
 fn is_absolute(word: &str) -> bool {
     let bytes = word.as_bytes();
-    word.starts_with(['/', '\\'])
+    (word.len() > 1 && word.starts_with(['/', '\\']))
         || word.starts_with("~/")
         || (bytes.len() > 2
             && bytes[0].is_ascii_alphabetic()
@@ -179,6 +198,7 @@ mod tests {
         check("--slo", "--slo");
         check("ttft_ms.p99<=500", "ttft_ms.p99<=500");
         assert_eq!(redact_text("sorted /a/b.csv first"), "sorted b.csv first");
+        assert_eq!(redact_text("(see \"/a/b.csv\"). 5 / 3"), "(see \"b.csv\"). 5 / 3");
     }
 
     #[test]
