@@ -1,4 +1,93 @@
 //! One request over one connection: bytes and their arrival times in, a record out.
+//!
+//! [`Client::perform`] is the whole surface: it is given a record that says what is asked and when
+//! that was due, and returns it with everything that was observed. Deliberately absent: schedules
+//! (see [`crate::replay`]), retries, redirects, statistics.
+
+mod connect;
+mod exchange;
+mod probe;
+mod stream;
+mod watch;
+
 pub mod dialect;
 pub mod sse;
 pub mod target;
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+
+use crate::clock::Clock;
+use crate::record::StreamRecord;
+use crate::units::Nanos;
+
+pub use connect::Dial;
+pub use probe::{ProbeError, first_model};
+pub use watch::Watch;
+
+/// Limits on waiting, each from the instant the request was sent. `None`: no limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect: Option<Nanos>,
+    /// For the first token event.
+    pub first_token: Option<Nanos>,
+    /// Between two arrivals of bytes, once the head is there.
+    pub idle: Option<Nanos>,
+    /// For the whole answer.
+    pub total: Option<Nanos>,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect: Some(Nanos::from_secs(10)), first_token: None, idle: None, total: None }
+    }
+}
+
+/// What is the same for every request to one server.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `Host` header: name and port.
+    pub authority: String,
+    /// Path and query of the POST.
+    pub path: String,
+    /// Limits on waiting.
+    pub timeouts: Timeouts,
+    /// The end-of-sequence token is ignored, so a shorter answer is outcome `short`.
+    pub ignore_eos: bool,
+}
+
+/// A worker's client for one server: its connections and its clock. Stays on its thread.
+#[derive(Debug)]
+pub struct Client {
+    pool: connect::Pool,
+    clock: Clock,
+    t0: Nanos,
+    settings: Settings,
+}
+
+impl Client {
+    /// A client whose records count from `t0`.
+    #[must_use]
+    pub fn new(dial: Dial, clock: Clock, t0: Nanos, settings: Settings) -> Rc<Self> {
+        let pool = connect::Pool::new(dial, clock.clone());
+        Rc::new(Self { pool, clock, t0, settings })
+    }
+
+    /// Sends one request and follows its answer to the end; never fails: what goes wrong is in the
+    /// record's outcome. Must run inside a `LocalSet`.
+    pub async fn perform(
+        self: &Rc<Self>,
+        record: StreamRecord,
+        body: Bytes,
+        watch: &Watch,
+    ) -> StreamRecord {
+        stream::Stream::new(self, record, watch).run(body).await
+    }
+
+    /// An instant of the clock as an offset from `t0`.
+    fn offset(&self, at: Nanos) -> Nanos {
+        at.since(self.t0)
+    }
+}

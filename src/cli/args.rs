@@ -1,0 +1,165 @@
+//! What `underfire run` takes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::client::dialect::Api;
+use crate::replay::drain::Drain;
+use crate::trace::read::{Failed, Format, TimeUnit};
+use crate::units::{Nanos, Speed, UnitError};
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A workload file (.toml), a trace file (.csv, .jsonl, also .gz and .zst), or - for stdin
+    pub source: PathBuf,
+
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+    #[command(flatten)]
+    pub(super) reading: ReadArgs,
+    #[command(flatten)]
+    pub(super) shape: ShapeArgs,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Target")]
+pub(super) struct TargetArgs {
+    /// Server, as http://host:port[/base]; without it the built-in simulated server is started
+    #[arg(long)]
+    pub(super) url: Option<String>,
+    /// Model name (default: the first that /v1/models lists)
+    #[arg(long)]
+    pub(super) model: Option<String>,
+    /// API to speak: chat or completions
+    #[arg(long, default_value = "chat", value_name = "API")]
+    pub(super) api: Api,
+    /// Do not ask for token usage (for gateways that refuse stream_options)
+    #[arg(long)]
+    pub(super) no_usage: bool,
+    /// Ask the server to ignore the end-of-sequence token; a shorter answer is then outcome `short`
+    #[arg(long)]
+    pub(super) ignore_eos: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Source")]
+pub(super) struct ReadArgs {
+    /// Format of the trace, where its content misleads: native, azure, mooncake
+    #[arg(long)]
+    pub(super) format: Option<Format>,
+    /// Unit of the trace's time stamps: s, ms, us, ns (default: the format's own)
+    #[arg(long)]
+    pub(super) time_unit: Option<TimeUnit>,
+    /// Tokens per prefix block (default: the format's own)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) block_tok: Option<u32>,
+    /// Rows recorded with no output: drop (and count) or keep
+    #[arg(long, default_value = "drop", value_name = "WHAT")]
+    pub(super) failed: Failed,
+    /// Skip the validating pass; an inversion or a bad row then ends the sending
+    #[arg(long)]
+    pub(super) assume_sorted: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Shape")]
+pub(super) struct ShapeArgs {
+    /// Replay X times as fast as recorded
+    #[arg(long, value_name = "X", default_value = "1", value_parser = Speed::parse)]
+    pub(super) speed: Speed,
+    /// Leave out sessions that start before this trace time
+    #[arg(long, value_name = "T", value_parser = duration)]
+    pub(super) from: Option<Nanos>,
+    /// Leave out sessions that start at this trace time or later
+    #[arg(long, value_name = "T", value_parser = duration)]
+    pub(super) to: Option<Nanos>,
+    /// Shorten longer gaps between rows to this (in replayed time, after speed)
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub(super) max_gap: Option<Nanos>,
+    /// Send at most this many rows
+    #[arg(long, value_name = "N")]
+    pub(super) limit: Option<u64>,
+    /// Send rows due before this (in replayed time)
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub(super) duration: Option<Nanos>,
+    /// Closed loop: keep N requests in flight instead of following the schedule
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) concurrency: Option<u32>,
+    /// Cut prompts to N tokens
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_input_tok: Option<u32>,
+    /// Cut completions to N tokens
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_output_tok: Option<u32>,
+    /// Seed of everything that is drawn at random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) seed: u64,
+    /// Words mixed into the prompts, so that no other run has filled the prefix cache: TEXT, run
+    /// (another in every run) or none
+    #[arg(long, value_name = "TEXT", default_value = "run")]
+    pub(super) salt: String,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Window and timeouts")]
+pub(super) struct LimitArgs {
+    /// Rows due in the first D are warm-up: sent and recorded, not measured
+    #[arg(long, value_name = "D", default_value = "0s", value_parser = duration)]
+    pub(super) warmup: Nanos,
+    /// Follow streams for D after the last due row, or `unlimited` (default: until no open stream
+    /// has received a byte for 60 s)
+    #[arg(long, value_name = "D", value_parser = drain)]
+    pub(super) drain: Option<Drain>,
+    /// Limit on connecting
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = duration)]
+    pub(super) connect_timeout: Nanos,
+    /// Limit from send to first token (default: none)
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub(super) first_token_timeout: Option<Nanos>,
+    /// Limit between two arrivals of bytes (default: none)
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub(super) idle_timeout: Option<Nanos>,
+    /// Limit on a whole request (default: none)
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub(super) timeout: Option<Nanos>,
+    /// Threads that send and receive (default: one per core)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(super) workers: Option<u16>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct OutputArgs {
+    /// Show the plan and send nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Write the plan row by row
+    #[arg(long, value_name = "FILE.csv")]
+    pub(super) plan: Option<PathBuf>,
+    /// Write into exactly this folder, which must not hold a run
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Name of the run folder below results/ (default: the source's)
+    #[arg(long)]
+    pub(super) name: Option<String>,
+    /// No progress, no summary; warnings and errors only
+    #[arg(long)]
+    pub(super) quiet: bool,
+}
+
+fn duration(text: &str) -> Result<Nanos, UnitError> {
+    Nanos::parse_duration(text)
+}
+
+fn drain(text: &str) -> Result<Drain, UnitError> {
+    match text {
+        "unlimited" => Ok(Drain::Unlimited),
+        text => duration(text).map(Drain::After),
+    }
+}

@@ -1,0 +1,114 @@
+//! A run while it lasts: records to the recorder, figures to the progress line, signals to the stop.
+
+use std::io::IsTerminal;
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use super::Exit;
+use crate::clock::{Anchor, monotonic};
+use crate::record::{Outcome, StreamRecord};
+use crate::replay::Event;
+use crate::replay::drain::Shared;
+use crate::report::Recorder;
+use crate::units::Nanos;
+
+/// Takes the events of a run.
+pub(super) struct Live {
+    recorder: Recorder,
+    progress: Option<ProgressBar>,
+    planned: Option<u64>,
+    started: Option<Anchor>,
+    ended: u64,
+    failed: u64,
+    output_tok: u64,
+}
+
+impl Live {
+    pub(super) fn new(recorder: Recorder, planned: Option<u64>, quiet: bool) -> Self {
+        let progress = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::new_spinner();
+            bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a fixed template"));
+            bar
+        });
+        Self { recorder, progress, planned, started: None, ended: 0, failed: 0, output_tok: 0 }
+    }
+
+    /// Takes one event; an error is one of writing results.
+    pub(super) fn take(&mut self, event: Event<'_>) -> anyhow::Result<()> {
+        match event {
+            Event::Started(anchor) => self.started = Some(anchor),
+            Event::Ended(record) => self.record(*record)?,
+            Event::Tick(shared) => self.show(shared),
+        }
+        self.recorder.flush_if_due(self.elapsed()).context("cannot write results")
+    }
+
+    fn record(&mut self, record: StreamRecord) -> anyhow::Result<()> {
+        self.ended += 1;
+        self.failed += u64::from(record.outcome.is_error());
+        if record.outcome == Outcome::Ok {
+            let counted = record.usage.and_then(|usage| usage.output_tok);
+            self.output_tok += counted.unwrap_or(record.tokens.count());
+        }
+        self.recorder.record(record).context("cannot write results")
+    }
+
+    fn elapsed(&self) -> Nanos {
+        self.started.map_or(Nanos::ZERO, |anchor| monotonic().since(anchor.monotonic))
+    }
+
+    fn show(&self, shared: &Shared) {
+        let Some(progress) = &self.progress else {
+            return;
+        };
+        let sent = shared.sent_count();
+        let planned = self.planned.map_or_else(String::new, |planned| format!("/{planned}"));
+        let elapsed = self.elapsed().as_secs_f64();
+        progress.set_message(format!(
+            "{elapsed:6.1} s  sent {sent}{planned}  in flight {}  done {}  failed {}  {:.0} tok/s in finished answers",
+            sent.saturating_sub(self.ended),
+            self.ended - self.failed,
+            self.failed,
+            self.output_tok as f64 / elapsed.max(1.0),
+        ));
+    }
+
+    /// The recorder, and when the run started (if it did).
+    pub(super) fn finish(self) -> (Recorder, Option<Anchor>) {
+        if let Some(progress) = self.progress {
+            progress.finish_and_clear();
+        }
+        (self.recorder, self.started)
+    }
+}
+
+/// Turns the first SIGINT or SIGTERM into a stop, and the second into the end of the process.
+pub(super) fn stop_on_signals(
+    stop: &watch::Sender<bool>,
+    quit: fn(Exit) -> !,
+) -> anyhow::Result<()> {
+    let stop = stop.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let (mut interrupt, mut terminate) = {
+        let _entered = runtime.enter();
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        runtime.block_on(async {
+            for count in 0.. {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+                if count > 0 {
+                    quit(Exit::Interrupted);
+                }
+                stop.send_replace(true);
+            }
+        });
+    })?;
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! The commands: arguments in, library call, words out. One file per command.
+//!
+//! Deliberately absent: anything that computes. A command parses what was typed, calls the rooms,
+//! and prints. Data goes to stdout, all else to stderr; a closed pipe is no error.
+
+mod args;
+mod console;
+mod live;
+mod results;
+mod run;
+mod server;
+mod sim;
+mod traffic;
+
+use clap::{Parser, Subcommand};
+
+pub use args::RunArgs;
+pub use console::complain;
+
+/// Open-loop traffic replay for LLM servers.
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Replay a workload (.toml) or a trace against a server, and write what happened as CSV
+    Run(Box<RunArgs>),
+    /// Run the simulated server alone
+    Sim(sim::SimArgs),
+}
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It ran.
+    Ok = 0,
+    /// Usage, input or I/O.
+    Usage = 2,
+    /// No request succeeded.
+    NothingSucceeded = 4,
+    /// Interrupted; partial results are written and marked.
+    Interrupted = 130,
+}
+
+/// Carries out a command. `quit` ends the process at once, for a second interrupt.
+pub fn dispatch(cli: Cli, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
+    match cli.command {
+        Command::Run(args) => run::run(&args, quit),
+        Command::Sim(args) => sim::sim(&args),
+    }
+}

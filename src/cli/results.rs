@@ -1,0 +1,166 @@
+//! The end of a run: summary, manifest, the check against the simulated server's log, the exit code.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, IsTerminal};
+
+use anyhow::Context;
+use serde_json::json;
+
+use super::Exit;
+use super::args::RunArgs;
+use super::console::print;
+use super::server::Server;
+use super::traffic::Traffic;
+use crate::clock::Anchor;
+use crate::lab::{self, Agreement, TruthCheck};
+use crate::metrics::Summary;
+use crate::record::Outcome;
+use crate::record::csv::read_rows;
+use crate::report::{self, ClockAnchor, Folder, Manifest, Recorder, RunFacts, Scale};
+use crate::schedule::PlanFacts;
+use crate::sim;
+use crate::units::Nanos;
+
+/// A run folder whose figures are still to come.
+pub(super) struct Results {
+    folder: Folder,
+    manifest: Manifest,
+    words: RunFacts,
+    quiet: bool,
+}
+
+impl Results {
+    /// Writes what is known before `t0`, so that a run that dies can still be told.
+    pub(super) fn open(
+        args: &RunArgs,
+        traffic: &Traffic,
+        facts: Option<&PlanFacts>,
+        server: &Server,
+        folder: Folder,
+    ) -> anyhow::Result<Self> {
+        let command: Vec<String> = std::env::args().skip(1).collect();
+        let factor = args.shape.speed.as_f64();
+        let method = if args.shape.concurrency.is_some() { "closed" } else { "compress" };
+        let manifest = Manifest {
+            seed: args.shape.seed,
+            plan_hash: facts.map(|facts| facts.plan_hash.clone()),
+            scale: Some(Scale { method: method.to_owned(), factor }),
+            source: traffic.manifest(facts),
+            target: Some(server.manifest.clone()),
+            model: server.model.clone(),
+            api: Some(args.target.api.to_string()),
+            notices: traffic.notices().to_vec(),
+            ..Manifest::new(&command)
+        };
+        let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
+        let words = RunFacts {
+            name: name.unwrap_or_default(),
+            target: server.words.clone(),
+            model: server.model.clone(),
+            folder: Some(folder.path().display().to_string()),
+            ..RunFacts::default()
+        };
+        let results = Self { folder, manifest, words, quiet: args.output.quiet };
+        results.write_manifest()?;
+        Ok(results)
+    }
+
+    fn write_manifest(&self) -> anyhow::Result<()> {
+        let path = self.folder.file("run.json");
+        self.manifest.write(&path).with_context(|| format!("failed to write {}", path.display()))
+    }
+
+    /// Writes everything that follows from the rows, prints the summary, and says how to exit.
+    pub(super) fn close(
+        mut self,
+        recorder: Recorder,
+        anchor: Option<Anchor>,
+        interrupted: bool,
+        has_truth: bool,
+        late_notices: &[String],
+    ) -> anyhow::Result<Exit> {
+        let (summary, rows_written) = recorder.finish();
+        self.manifest.interrupted = interrupted;
+        self.words.interrupted = interrupted;
+        self.manifest.notices.extend_from_slice(late_notices);
+        self.words.notices.extend_from_slice(late_notices);
+        self.manifest.take_summary(&summary);
+        self.manifest.clock = anchor.map(|anchor| ClockAnchor {
+            t0_utc: anchor.utc.rfc3339(),
+            t0_monotonic_ns: anchor.monotonic.0,
+        });
+        self.manifest.files = ["requests.csv", "summary.csv"].map(str::to_owned).to_vec();
+        self.write_summary(&summary)?;
+        if let Some(anchor) = anchor.filter(|_| has_truth) {
+            self.manifest.files.push("truth.csv".to_owned());
+            let check = self.check_truth(anchor).context("cannot check against truth.csv")?;
+            self.words.notices.push(truth_words(&check));
+            self.manifest.verdicts = truth_manifest(&check);
+        }
+        self.write_manifest()?;
+        if !self.quiet {
+            let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            print(&report::render(&summary, &self.words, color));
+        }
+        rows_written?;
+        Ok(match summary.all.count(Outcome::Ok) {
+            _ if interrupted => Exit::Interrupted,
+            0 => Exit::NothingSucceeded,
+            _ => Exit::Ok,
+        })
+    }
+
+    fn write_summary(&self, summary: &Summary) -> anyhow::Result<()> {
+        let path = self.folder.file("summary.csv");
+        let failed = || format!("failed to write {}", path.display());
+        let file = File::create(&path).with_context(failed)?;
+        report::write_summary(summary, BufWriter::new(file)).with_context(failed)
+    }
+
+    /// Reads both files back and holds one against the other.
+    fn check_truth(&self, anchor: Anchor) -> anyhow::Result<TruthCheck> {
+        let open = |name| File::open(self.folder.file(name)).map(BufReader::new);
+        let truth = sim::truth::read(open("truth.csv")?)?;
+        let rows = read_rows(open("requests.csv")?)?.collect::<Result<Vec<_>, _>>()?;
+        Ok(lab::check(&rows, anchor.monotonic, &truth))
+    }
+}
+
+/// `arrival 0.08 / 0.31 / 1.20 ms` and so on.
+fn truth_words(check: &TruthCheck) -> String {
+    let figures = |agreement: &Agreement| {
+        [50, 99, 100].map(|percent| ms(agreement.percentile(percent))).join(" / ")
+    };
+    format!(
+        "against the server's own log ({} requests, {} missing, {} miscounted), error p50 / p99 / max \
+         in ms: arrival {}, TTFT {}, gap p50 {}, gap p99 {}",
+        check.matched,
+        check.missing,
+        check.miscounted,
+        figures(&check.arrival),
+        figures(&check.ttft),
+        figures(&check.gap_p50),
+        figures(&check.gap_p99),
+    )
+}
+
+fn ms(span: Option<Nanos>) -> String {
+    span.map_or_else(|| "–".to_owned(), |span| format!("{:.3}", span.as_millis_f64()))
+}
+
+fn truth_manifest(check: &TruthCheck) -> serde_json::Value {
+    let figures = |agreement: &Agreement| {
+        let [p50, p99, max] =
+            [50, 99, 100].map(|p| agreement.percentile(p).map(Nanos::as_millis_f64));
+        json!({ "p50_ms": p50, "p99_ms": p99, "max_ms": max })
+    };
+    json!({ "truth": {
+        "matched": check.matched,
+        "missing": check.missing,
+        "miscounted": check.miscounted,
+        "arrival_error": figures(&check.arrival),
+        "ttft_error": figures(&check.ttft),
+        "gap_p50_error": figures(&check.gap_p50),
+        "gap_p99_error": figures(&check.gap_p99),
+    }})
+}

@@ -1,0 +1,241 @@
+//! The source of a run: a trace or a workload, shaped into a plan.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+use super::args::RunArgs;
+use super::console::say;
+use crate::schedule::{self, Plan, PlanFacts, Shape};
+use crate::trace::Request;
+use crate::trace::read::{self, Input, ReadOptions, Trace, TraceError};
+use crate::units::Nanos;
+use crate::workload::{self, Workload};
+
+type Rows = Box<dyn Iterator<Item = Result<Request, TraceError>> + Send>;
+
+/// Where the rows come from, and how they are shaped.
+pub(super) struct Traffic {
+    kind: Kind,
+    name: String,
+    shape: Shape,
+    seed: u64,
+}
+
+enum Kind {
+    Trace(Trace),
+    Workload(Box<Workload>),
+}
+
+impl Traffic {
+    /// Opens the source; a trace file gets its validating pass here.
+    pub(super) fn open(args: &RunArgs) -> anyhow::Result<Self> {
+        let shape = shape(args);
+        let path = &args.source;
+        let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or("run");
+        if path.extension() == Some(OsStr::new("toml")) {
+            let workload = workload::load(path)?;
+            if !workload.has_end() && shape.duration.is_none() && shape.limit.is_none() {
+                bail!(
+                    "{} has no end of its own\nhint: give --duration 60s or --limit 1000, or set \
+                     `duration` in the file",
+                    path.display()
+                );
+            }
+            let name = workload.name().to_owned();
+            return Ok(Self {
+                kind: Kind::Workload(Box::new(workload)),
+                name,
+                shape,
+                seed: args.shape.seed,
+            });
+        }
+        let input = if path == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) };
+        let name = if matches!(input, Input::Stdin) { "stdin" } else { stem };
+        let trace = read::open(input, read_options(args))?;
+        Ok(Self { kind: Kind::Trace(trace), name: name.to_owned(), shape, seed: args.shape.seed })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What a person should know about the source.
+    pub(super) fn notices(&self) -> &[String] {
+        match &self.kind {
+            Kind::Trace(trace) => trace.notices(),
+            Kind::Workload(_) => &[],
+        }
+    }
+
+    /// The plan, from its start. Stdin gives it once.
+    pub(super) fn plan(&self) -> Result<Plan<Rows>, TraceError> {
+        let rows: Rows = match &self.kind {
+            Kind::Trace(trace) => trace.rows()?,
+            Kind::Workload(workload) => Box::new(workload.rows(self.seed).map(Ok)),
+        };
+        Ok(schedule::plan(rows, &self.shape))
+    }
+
+    /// The plan's figures, by running through it once; `None` where that would use it up.
+    pub(super) fn look_ahead(&self) -> Result<Option<PlanFacts>, TraceError> {
+        match &self.kind {
+            Kind::Trace(trace) if trace.facts().is_none() => return Ok(None),
+            _ => {}
+        }
+        let mut plan = self.plan()?;
+        for planned in &mut plan {
+            planned?;
+        }
+        // A generator may go on for ever; a file is worth reading to its end for what was left out.
+        if let Kind::Trace(_) = self.kind {
+            plan.read_rest()?;
+        }
+        Ok(Some(plan.facts().clone()))
+    }
+
+    /// Writes the plan row by row.
+    pub(super) fn write_plan(&self, path: &Path) -> anyhow::Result<()> {
+        let failed = || format!("failed to write the plan to {}", path.display());
+        let file = std::fs::File::create(path).with_context(failed)?;
+        let out = std::io::BufWriter::with_capacity(1 << 16, file);
+        schedule::write_plan(out, self.plan()?).with_context(failed)
+    }
+
+    /// The plan in words, a line or two each for source, time and tokens.
+    pub(super) fn describe(&self, facts: &PlanFacts) -> String {
+        let mut text = format!("plan: {} rows of {}", facts.rows, self.source_words());
+        if let (Some(first), Some(last)) = (facts.first_due, facts.last_due) {
+            let span = last.since(first).as_secs_f64();
+            let _ = write!(
+                text,
+                ", due from {:.3} s to {:.3} s",
+                first.as_secs_f64(),
+                last.as_secs_f64()
+            );
+            if span > 0.0 {
+                let _ = write!(text, " ({:.2} req/s)", (facts.rows - 1) as f64 / span);
+            }
+        } else if self.shape.closed_loop {
+            text.push_str(", each due when a slot comes free");
+        }
+        let (input, output) = (facts.input_tok, facts.output_tok);
+        let _ = writeln!(text, "\n      {input} prompt tokens, {output} completion tokens");
+        for (count, what) in [
+            (facts.left_out, "rows outside the window"),
+            (facts.past_end, "rows past the limit or the duration"),
+            (facts.cut_sessions, "sessions cut by the limit or the duration"),
+            (facts.clipped_input, "prompts clipped"),
+            (facts.clipped_output, "completions clipped"),
+            (facts.shortened_gaps, "gaps shortened"),
+            (facts.think_rows, "later turns with think time, sent at their own time"),
+        ] {
+            if count > 0 {
+                let _ = writeln!(text, "      {count} {what}");
+            }
+        }
+        if !facts.plan_hash.is_empty() {
+            let _ = writeln!(text, "      plan hash {}, seed {}", facts.plan_hash, self.seed);
+        }
+        text
+    }
+
+    /// Why a plan without rows has none.
+    pub(super) fn nothing_left(&self, facts: &PlanFacts) -> String {
+        let read = facts.left_out + facts.past_end;
+        format!(
+            "no rows are left of {} ({read} read, {} outside the window)\nhint: look at --from, --to, \
+             --limit and --duration",
+            self.source_words(),
+            facts.left_out
+        )
+    }
+
+    fn source_words(&self) -> String {
+        match &self.kind {
+            Kind::Trace(trace) => format!("{} ({} trace)", self.name, trace.format()),
+            Kind::Workload(_) => format!("{} (workload)", self.name),
+        }
+    }
+
+    /// The source as the manifest keeps it.
+    pub(super) fn manifest(&self, plan: Option<&PlanFacts>) -> Value {
+        let source = match &self.kind {
+            Kind::Workload(_) => json!({ "kind": "workload", "name": self.name }),
+            Kind::Trace(trace) => {
+                let facts = trace.facts().map(|facts| {
+                    json!({
+                        "rows_read": facts.rows_read,
+                        "rows_kept": facts.rows_kept,
+                        "rows_failed": facts.rows_failed,
+                        "rows_raised": facts.rows_raised,
+                        "rows_moved": facts.rows_moved,
+                        "input_tok": facts.input_tok,
+                        "output_tok": facts.output_tok,
+                    })
+                });
+                let format = trace.format().to_string();
+                json!({ "kind": "trace", "name": self.name, "format": format, "facts": facts })
+            }
+        };
+        let plan = plan.map(|facts| {
+            json!({
+                "rows": facts.rows,
+                "first_due_s": facts.first_due.map(Nanos::as_secs_f64),
+                "last_due_s": facts.last_due.map(Nanos::as_secs_f64),
+                "input_tok": facts.input_tok,
+                "output_tok": facts.output_tok,
+                "left_out": facts.left_out,
+                "past_end": facts.past_end,
+                "cut_sessions": facts.cut_sessions,
+                "clipped_input": facts.clipped_input,
+                "clipped_output": facts.clipped_output,
+                "shortened_gaps": facts.shortened_gaps,
+            })
+        });
+        json!({ "source": source, "plan": plan })
+    }
+
+    /// What could not be said before the rows were read: counts on a stream.
+    pub(super) fn late_notices(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Trace(trace) => trace.late_notices(),
+            Kind::Workload(_) => Vec::new(),
+        }
+    }
+
+    pub(super) fn say_notices(&self) {
+        for notice in self.notices() {
+            say(&format!("note: {notice}"));
+        }
+    }
+}
+
+fn shape(args: &RunArgs) -> Shape {
+    let shape = &args.shape;
+    Shape {
+        speed: shape.speed,
+        from: shape.from,
+        to: shape.to,
+        max_gap: shape.max_gap,
+        limit: shape.limit,
+        duration: shape.duration,
+        max_input_tok: shape.max_input_tok,
+        max_output_tok: shape.max_output_tok,
+        closed_loop: shape.concurrency.is_some(),
+    }
+}
+
+fn read_options(args: &RunArgs) -> ReadOptions {
+    let reading = &args.reading;
+    ReadOptions {
+        format: reading.format,
+        time_unit: reading.time_unit,
+        block_tok: reading.block_tok,
+        failed: reading.failed,
+        assume_sorted: reading.assume_sorted,
+    }
+}

@@ -1,0 +1,365 @@
+//! The life of one request: connect, send, head, events, end. Each step either goes on or names the
+//! outcome.
+
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HOST, USER_AGENT};
+use hyper::{Request, StatusCode};
+
+use super::Client;
+use super::connect::Stamped;
+use super::dialect::{self, Parsed};
+use super::exchange::{Exchange, Head};
+use super::sse;
+use super::watch::{Cut, Watch};
+use crate::record::{Outcome, StreamRecord, Usage};
+use crate::units::Nanos;
+
+/// Bytes of an error body that are kept for its message.
+const ERROR_BODY_LIMIT: usize = 64 * 1024;
+/// How long after `[DONE]` the end of the body may take before the connection is given up.
+const END_OF_BODY_LIMIT: Nanos = Nanos::from_secs(1);
+
+pub(super) struct Stream<'a> {
+    client: &'a Rc<Client>,
+    watch: &'a Watch,
+    record: StreamRecord,
+    sent: Nanos,
+    /// `[DONE]` was seen.
+    done: bool,
+}
+
+/// Why a request ended early.
+struct Failure {
+    outcome: Outcome,
+    error: String,
+}
+
+impl Failure {
+    fn new(outcome: Outcome, error: impl Into<String>) -> Self {
+        Self { outcome, error: error.into() }
+    }
+}
+
+impl<'a> Stream<'a> {
+    pub(super) fn new(client: &'a Rc<Client>, record: StreamRecord, watch: &'a Watch) -> Self {
+        Self { client, watch, record, sent: client.clock.now(), done: false }
+    }
+
+    pub(super) async fn run(mut self, body: Bytes) -> StreamRecord {
+        self.watch.saw_byte(self.sent);
+        self.record.sent = Some(self.client.offset(self.sent));
+        let (outcome, error) = match self.exchange(body).await {
+            Ok(outcome) => (outcome, None),
+            Err(failure) => (failure.outcome, Some(failure.error)),
+        };
+        self.record.outcome = outcome;
+        self.record.error = self.record.error.take().or(error).map(|text| one_line(&text));
+        if self.record.close.is_none() {
+            self.record.close = Some(self.client.offset(self.client.clock.now()));
+        }
+        self.record
+    }
+
+    async fn exchange(&mut self, body: Bytes) -> Result<Outcome, Failure> {
+        let connection = self.connect().await?;
+        let mut exchange = Exchange::start(connection)
+            .await
+            .map_err(|error| Failure::new(Outcome::Connect, error.to_string()))?;
+        let head = self.head(&mut exchange, body).await?;
+        if head.status != StatusCode::OK {
+            let message = self.message(&mut exchange).await?;
+            recycle(self.client, exchange).await;
+            return Err(Failure::new(Outcome::Http(head.status.as_u16()), message));
+        }
+        if head.content_type == "application/json" {
+            let message = self.message(&mut exchange).await?;
+            let error = format!("expected a stream of events, got one JSON body: {message}");
+            return Err(Failure::new(Outcome::StreamError, error));
+        }
+        self.events(&mut exchange).await?;
+        if self.done || exchange.has_ended() {
+            recycle(self.client, exchange).await;
+        }
+        self.verdict()
+    }
+
+    async fn connect(&mut self) -> Result<Stamped, Failure> {
+        if let Some(connection) = self.client.pool.reuse() {
+            self.record.conn_reused = Some(true);
+            return Ok(connection);
+        }
+        let deadline = self.deadline([self.client.settings.timeouts.connect, None]);
+        let dial = self.client.pool.dial();
+        let connection = self
+            .watch
+            .guard(&self.client.clock, deadline, dial)
+            .await
+            .map_err(|cut| cut_failure(cut, "before a connection was made"))?
+            .map_err(|error| dial_failure(&error))?;
+        self.record.conn_reused = Some(false);
+        self.record.connect = Some(self.client.clock.now().since(self.sent));
+        Ok(connection)
+    }
+
+    async fn head(&mut self, exchange: &mut Exchange, body: Bytes) -> Result<Head, Failure> {
+        let settings = &self.client.settings;
+        let request = Request::post(settings.path.as_str())
+            .header(HOST, settings.authority.as_str())
+            .header(USER_AGENT, concat!("underfire/", env!("CARGO_PKG_VERSION")))
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "text/event-stream")
+            .header(ACCEPT_ENCODING, "identity")
+            .body(Full::new(body))
+            .map_err(|error| Failure::new(Outcome::Client, error.to_string()))?;
+        let deadline = self.deadline([settings.timeouts.first_token, None]);
+        let head = self
+            .watch
+            .guard(&self.client.clock, deadline, exchange.send(request))
+            .await
+            .map_err(|cut| cut_failure(cut, "before the response began"))?
+            .map_err(|error| self.no_response(&error))?;
+        self.watch.saw_byte(head.at);
+        self.record.headers = Some(self.client.offset(head.at));
+        self.record.http_status = Some(head.status.as_u16());
+        Ok(head)
+    }
+
+    fn no_response(&self, error: &hyper::Error) -> Failure {
+        let reused = self.record.conn_reused == Some(true);
+        let closed = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
+        let error = chain(error);
+        let text = match (reused, closed) {
+            (true, true) => format!(
+                "the server closed the idle connection as the request crossed it; \
+                 not sent again ({error})"
+            ),
+            (false, true) => format!("connection closed before a response: {error}"),
+            _ => format!("no HTTP response: {error}"),
+        };
+        Failure::new(Outcome::Connect, text)
+    }
+
+    /// Reads events until `[DONE]`, the end of the body, or a failure.
+    async fn events(&mut self, exchange: &mut Exchange) -> Result<(), Failure> {
+        let mut decoder = sse::Decoder::new();
+        while !self.done {
+            let deadline = self.stream_deadline();
+            let next = poll_fn(|context| exchange.poll_chunk(context));
+            let next = self.watch.guard(&self.client.clock, deadline, next).await;
+            match next.map_err(|cut| cut_failure(cut, "in mid-stream"))? {
+                Some(Ok((bytes, at))) => {
+                    self.watch.saw_byte(at);
+                    self.decode(&mut decoder, Some(&bytes), at)?;
+                }
+                ended => {
+                    let at = exchange.last_read();
+                    self.decode(&mut decoder, None, at)?;
+                    self.record.close.get_or_insert(self.client.offset(at));
+                    if let Some(Err(error)) = ended {
+                        self.record.error = Some(format!("connection broke: {}", chain(&error)));
+                    }
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Decodes bytes of one read, or (`None`) what is pending at the end of the stream.
+    fn decode(
+        &mut self,
+        decoder: &mut sse::Decoder,
+        bytes: Option<&[u8]>,
+        at: Nanos,
+    ) -> Result<(), Failure> {
+        let at = self.client.offset(at);
+        let mut result = Ok(());
+        let mut on_event = |event: sse::Event<'_>| {
+            if result.is_ok() && !self.done {
+                result = self.event(&event, at);
+            }
+        };
+        match bytes {
+            Some(bytes) => decoder
+                .feed(bytes, &mut on_event)
+                .map_err(|error| Failure::new(Outcome::StreamError, error.to_string()))?,
+            None => {
+                decoder.finish(&mut on_event);
+            }
+        }
+        result?;
+        // A gateway may hold the stream open after a `[DONE]` that no empty line follows.
+        if decoder.holds_done() && !self.done {
+            self.done = true;
+            self.record.first_event.get_or_insert(at);
+            self.record.close = Some(at);
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &sse::Event<'_>, at: Nanos) -> Result<(), Failure> {
+        let record = &mut self.record;
+        record.first_event.get_or_insert(at);
+        let chunk = match dialect::parse_event(event.name, event.data) {
+            Ok(Parsed::Done) => {
+                self.done = true;
+                record.close = Some(at);
+                return Ok(());
+            }
+            Ok(Parsed::Chunk(chunk)) => chunk,
+            Err(error) => return Err(Failure::new(Outcome::StreamError, error.to_string())),
+        };
+        if chunk.is_answer() {
+            record.first_answer.get_or_insert(at);
+        }
+        if let Some(kind) = chunk.kind {
+            record.tokens.push(at, kind, chunk.usage.and_then(|usage| usage.output_tok));
+        }
+        if record.request_id.is_none() {
+            record.request_id = chunk.id.map(|id| one_line(&id));
+        }
+        if let Some(reason) = chunk.finish_reason {
+            record.finish_reason = Some(one_line(&reason));
+        }
+        if let Some(usage) = chunk.usage {
+            record.usage = Some(latest(record.usage, usage));
+        }
+        // Last, so that a token that came with the error is still counted.
+        chunk.error.map_or(Ok(()), |error| Err(Failure::new(Outcome::StreamError, error)))
+    }
+
+    /// The outcome of a stream that was followed to its end.
+    fn verdict(&mut self) -> Result<Outcome, Failure> {
+        let record = &mut self.record;
+        if !self.done && record.finish_reason.is_none() {
+            let error = record.error.take().unwrap_or_else(|| {
+                "the stream ended with neither a finish_reason nor [DONE]".to_owned()
+            });
+            return Err(Failure::new(Outcome::Truncated, error));
+        }
+        if record.tokens.count() == 0 {
+            return Err(Failure::new(Outcome::Empty, "a whole stream without a token"));
+        }
+        let got = record.usage.and_then(|usage| usage.output_tok);
+        let asked = u64::from(record.output_tok_asked);
+        match got {
+            Some(got) if self.client.settings.ignore_eos && got < asked => {
+                Err(Failure::new(Outcome::Short, format!("asked for {asked} tokens, got {got}")))
+            }
+            _ => Ok(Outcome::Ok),
+        }
+    }
+
+    /// One readable line from a body that is no stream.
+    async fn message(&mut self, exchange: &mut Exchange) -> Result<String, Failure> {
+        let mut body = Vec::new();
+        while body.len() < ERROR_BODY_LIMIT {
+            let next = poll_fn(|context| exchange.poll_chunk(context));
+            let deadline = self.stream_deadline();
+            let next = self.watch.guard(&self.client.clock, deadline, next).await;
+            match next.map_err(|cut| cut_failure(cut, "in the error's body"))? {
+                Some(Ok((bytes, at))) => {
+                    self.watch.saw_byte(at);
+                    self.record.close = Some(self.client.offset(at));
+                    body.extend_from_slice(&bytes);
+                }
+                // What arrived before the connection broke may still say why.
+                Some(Err(_)) | None => break,
+            }
+        }
+        Ok(dialect::error_message(&body))
+    }
+
+    fn stream_deadline(&self) -> Option<Nanos> {
+        let timeouts = &self.client.settings.timeouts;
+        let waits_for_first = self.record.tokens.count() == 0;
+        let first = timeouts.first_token.filter(|_| waits_for_first);
+        let idle = timeouts.idle.map(|idle| (self.watch.last_byte() + idle).since(self.sent));
+        self.deadline([first, idle])
+    }
+
+    /// The earliest of `spans` and the limit for the whole, counted from the send.
+    fn deadline(&self, spans: [Option<Nanos>; 2]) -> Option<Nanos> {
+        let total = self.client.settings.timeouts.total;
+        spans.into_iter().chain([total]).flatten().min().map(|span| self.sent + span)
+    }
+}
+
+/// Puts the connection back once the body has ended: at once where it has, so that the next request
+/// finds it, else in the background and for a limited time.
+async fn recycle(client: &Rc<Client>, mut exchange: Exchange) {
+    let ended = poll_fn(|context| Poll::Ready(exchange.poll_chunk(context))).await;
+    if matches!(ended, Poll::Ready(None)) {
+        put_back(client, exchange).await;
+        return;
+    }
+    let client = client.clone();
+    tokio::task::spawn_local(async move {
+        let deadline = client.clock.now() + END_OF_BODY_LIMIT;
+        let end = async {
+            while let Some(Ok(_)) = poll_fn(|context| exchange.poll_chunk(context)).await {}
+        };
+        if Watch::default().guard(&client.clock, Some(deadline), end).await.is_ok() {
+            put_back(&client, exchange).await;
+        }
+    });
+}
+
+async fn put_back(client: &Client, exchange: Exchange) {
+    if let Some(connection) = exchange.into_connection().await {
+        client.pool.put_back(connection);
+    }
+}
+
+/// The last count seen wins; what it leaves out keeps its earlier value.
+fn latest(before: Option<Usage>, last: Usage) -> Usage {
+    let before = before.unwrap_or_default();
+    Usage {
+        input_tok: last.input_tok.or(before.input_tok),
+        output_tok: last.output_tok.or(before.output_tok),
+        cached_tok: last.cached_tok.or(before.cached_tok),
+        reasoning_tok: last.reasoning_tok.or(before.reasoning_tok),
+        running: last.running,
+    }
+}
+
+fn cut_failure(cut: Cut, place: &str) -> Failure {
+    match cut {
+        Cut::Stopped => Failure::new(Outcome::Incomplete, format!("cut by us {place}")),
+        Cut::Deadline => Failure::new(Outcome::Timeout, format!("a time limit ran out {place}")),
+    }
+}
+
+/// Tells our own shortages from the server's refusals.
+fn dial_failure(error: &io::Error) -> Failure {
+    let ours = matches!(
+        error.kind(),
+        io::ErrorKind::AddrNotAvailable | io::ErrorKind::OutOfMemory | io::ErrorKind::QuotaExceeded
+    ) || [nix::libc::EMFILE, nix::libc::ENFILE, nix::libc::ENOBUFS]
+        .iter()
+        .any(|code| error.raw_os_error() == Some(*code));
+    Failure::new(if ours { Outcome::Client } else { Outcome::Connect }, error.to_string())
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// What servers say goes into a cell of one line.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(500).collect()
+}

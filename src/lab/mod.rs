@@ -1,0 +1,175 @@
+//! Replay and simulated server joined in virtual time: the whole program without a socket, exact and
+//! repeatable, an hour of traffic in seconds.
+//!
+//! The code under test is the code that runs for real: the same worker, client, decoder and server,
+//! over pipes in memory. Only the clock differs. Proofs over many seeds are made this way.
+
+mod truth;
+
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+pub use truth::{Agreement, TruthCheck, check};
+
+use crate::client::{Client, Dial, Settings as ClientSettings};
+use crate::clock::{Clock, Stalled, VirtualTime};
+use crate::metrics::{Metrics, Summary, Window};
+use crate::record::{Row, StreamRecord};
+use crate::replay::Mode;
+use crate::replay::drain::{Drain, Shared};
+use crate::replay::job::{BodyMaker, Job, JobError};
+use crate::replay::lookahead::Inline;
+use crate::replay::source::{ClosedLoop, FixedSchedule, Source};
+use crate::replay::worker::Worker;
+use crate::schedule::Planned;
+use crate::sim::truth::{TruthError, TruthRow};
+use crate::sim::{Server, Settings as SimSettings};
+use crate::units::Nanos;
+
+/// Bytes that a pipe holds, as a socket buffer would.
+const PIPE_BYTES: usize = 64 * 1024;
+
+/// A run in virtual time.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// What every request has in common.
+    pub client: ClientSettings,
+    /// What every body has in common.
+    pub bodies: BodyMaker,
+    /// Open or closed loop.
+    pub mode: Mode,
+    /// How long streams are followed.
+    pub drain: Drain,
+    /// Rows due earlier are warm-up.
+    pub warmup: Nanos,
+    /// The server.
+    pub sim: SimSettings,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// One row per due request, in order of ending.
+    pub rows: Vec<Row>,
+    /// Every figure.
+    pub summary: Summary,
+    /// What the server saw, on the same clock; `t0` is zero.
+    pub truth: Vec<TruthRow>,
+}
+
+/// Why a virtual run did not end.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The runtime could not be built.
+    #[error("cannot build a runtime: {0}")]
+    Runtime(#[from] io::Error),
+    /// Something waits for what cannot happen.
+    #[error(transparent)]
+    Stalled(#[from] Stalled),
+    /// A row's content does not fit the API.
+    #[error(transparent)]
+    Content(#[from] JobError),
+    /// The truth log does not read back.
+    #[error("truth log: {0}")]
+    Truth(#[from] TruthError),
+}
+
+/// Sends `plan` to a simulated server in virtual time.
+pub fn replay(plan: impl Iterator<Item = Planned>, setup: &Setup) -> Result<Outcome, LabError> {
+    let time = Arc::new(VirtualTime::default());
+    let log = TruthLog::default();
+    let nothing = || (Metrics::new(Window { warmup: setup.warmup, last_due: None }), Vec::new());
+    let ended = Rc::new(RefCell::new(nothing()));
+    let unfit = Rc::new(RefCell::new(None));
+    time.run(|| {
+        let clock = Clock::of_virtual(&time);
+        let server = Server::new(setup.sim.clone(), clock.clone(), Some(Box::new(log.clone())));
+        let unfit = unfit.clone();
+        let rows = plan.map_while(move |planned| {
+            setup.bodies.job(planned).map_err(|error| unfit.replace(Some(error))).ok()
+        });
+        let warmup = setup.warmup;
+        let ended = ended.clone();
+        let sink = Rc::new(move |record: StreamRecord| {
+            let row = Row::of(&record, warmup);
+            let (metrics, rows) = &mut *ended.borrow_mut();
+            metrics.add(&row, &record);
+            rows.push(row);
+        });
+        async move {
+            match setup.mode {
+                Mode::Open => work(setup, clock, &server, FixedSchedule::new(), rows, sink).await,
+                Mode::Closed { slots, until } => {
+                    work(setup, clock, &server, ClosedLoop::new(slots, until), rows, sink).await;
+                }
+            }
+            server.finish()
+        }
+    })???;
+    if let Some(error) = unfit.take() {
+        return Err(error.into());
+    }
+    let (metrics, rows) = ended.replace(nothing());
+    Ok(Outcome {
+        rows,
+        summary: metrics.finish(),
+        truth: crate::sim::truth::read(&log.take()[..])?,
+    })
+}
+
+async fn work(
+    setup: &Setup,
+    clock: Clock,
+    server: &Rc<Server>,
+    source: impl Source<Job>,
+    rows: impl Iterator<Item = Job>,
+    sink: Rc<dyn Fn(StreamRecord)>,
+) {
+    let server = server.clone();
+    let dial = Dial::Memory(Rc::new(move || {
+        let (near, far) = tokio::io::duplex(PIPE_BYTES);
+        tokio::task::spawn_local(server.clone().serve_connection(far));
+        near
+    }));
+    // The sender has to outlive the run: a dropped one reads as a stop.
+    let (_stop, stopped) = watch::channel(false);
+    let t0 = clock.now();
+    let worker = Worker {
+        client: Client::new(dial, clock.clone(), t0, setup.client.clone()),
+        clock,
+        t0,
+        source,
+        rows: Inline(rows),
+        stop: stopped,
+        drain: setup.drain,
+        shared: Arc::new(Shared::new(1)),
+        index: 0,
+        sink,
+    };
+    worker.run().await;
+}
+
+/// A log in memory that stays readable after its writer was given away.
+#[derive(Clone, Debug, Default)]
+struct TruthLog(Arc<Mutex<Vec<u8>>>);
+
+impl TruthLog {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl io::Write for TruthLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! How long streams are followed after the last due row, decided over all workers together.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::units::Nanos;
+
+/// When streams that are still open after the last due row are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drain {
+    /// When no open stream has received a byte for this long.
+    Quiet(Nanos),
+    /// This long after the last due row.
+    After(Nanos),
+    /// Never.
+    Unlimited,
+}
+
+impl Default for Drain {
+    fn default() -> Self {
+        Self::Quiet(Nanos::from_secs(60))
+    }
+}
+
+/// What the workers of a run know of each other. Touched once per request, never per token.
+#[derive(Debug)]
+pub struct Shared {
+    /// Sources that may still send.
+    sources_left: AtomicUsize,
+    workers: Vec<Slot>,
+}
+
+/// One worker's figures, on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Slot {
+    sent: AtomicU64,
+    last_due: AtomicU64,
+    last_byte: AtomicU64,
+}
+
+impl Shared {
+    /// For so many workers.
+    #[must_use]
+    pub fn new(workers: usize) -> Self {
+        Self {
+            sources_left: AtomicUsize::new(workers),
+            workers: std::iter::repeat_with(Slot::default).take(workers).collect(),
+        }
+    }
+
+    /// Requests sent so far.
+    #[must_use]
+    pub fn sent_count(&self) -> u64 {
+        self.workers.iter().map(|slot| slot.sent.load(Ordering::Relaxed)).sum()
+    }
+
+    pub(super) fn sent(&self, worker: usize, due: Nanos) {
+        self.workers[worker].sent.fetch_add(1, Ordering::Relaxed);
+        self.fell_due(worker, due);
+    }
+
+    pub(super) fn fell_due(&self, worker: usize, due: Nanos) {
+        self.workers[worker].last_due.fetch_max(due.0, Ordering::Relaxed);
+    }
+
+    pub(super) fn saw_life(&self, worker: usize, at: Nanos) {
+        self.workers[worker].last_byte.fetch_max(at.0, Ordering::Relaxed);
+    }
+
+    pub(super) fn source_done(&self, worker: usize) {
+        debug_assert!(worker < self.workers.len());
+        self.sources_left.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Whether open streams are to be cut at `now`. The last due row is known once no source can
+    /// send any more.
+    pub(super) fn is_drained(&self, drain: Drain, t0: Nanos, now: Nanos) -> bool {
+        if self.sources_left.load(Ordering::Acquire) > 0 {
+            return false;
+        }
+        let latest = |of: fn(&Slot) -> &AtomicU64| {
+            Nanos(
+                self.workers.iter().map(|slot| of(slot).load(Ordering::Relaxed)).max().unwrap_or(0),
+            )
+        };
+        let last_due = t0 + latest(|slot| &slot.last_due);
+        match drain {
+            Drain::Unlimited => false,
+            Drain::After(span) => now >= last_due + span,
+            Drain::Quiet(span) => now >= last_due.max(latest(|slot| &slot.last_byte)) + span,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quiet_drain_waits_for_the_last_byte_of_any_worker() {
+        let shared = Shared::new(2);
+        let (t0, s) = (Nanos::from_secs(100), Nanos::from_secs);
+        shared.sent(0, s(10));
+        shared.saw_life(1, s(130));
+        let drained = |drain, at| shared.is_drained(drain, t0, s(at));
+        shared.source_done(0);
+        assert!(!drained(Drain::After(s(0)), 1000), "the other source may still send");
+        shared.source_done(1);
+        assert!(!drained(Drain::Quiet(s(60)), 189));
+        assert!(drained(Drain::Quiet(s(60)), 190));
+        assert!(drained(Drain::After(s(5)), 115) && !drained(Drain::After(s(5)), 114));
+        assert!(!drained(Drain::Unlimited, 1_000_000));
+        assert_eq!(shared.sent_count(), 1);
+    }
+}

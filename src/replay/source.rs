@@ -1,0 +1,249 @@
+//! What is due next: a pure state machine, without a clock, a socket or a thread.
+//!
+//! A [`Source`] is offered the rows of a plan in order and told which requests have ended; asked at
+//! an instant, it names the next thing to do. The fixed schedule and the closed loop are two sources
+//! of one kind, so whatever drives one drives the other.
+
+use std::collections::VecDeque;
+
+use crate::units::Nanos;
+
+/// A row as a source sees it.
+pub trait Timed {
+    /// Offset from `t0` at which it leaves, where the plan says so.
+    fn due(&self) -> Option<Nanos>;
+}
+
+/// A request that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// When its stream closed, as an offset from `t0`.
+    pub at: Nanos,
+}
+
+/// The next thing to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Due<R> {
+    /// Send this row now; it was due at `due`, which is now or earlier.
+    Send {
+        /// The row.
+        row: R,
+        /// The instant from which its latency counts.
+        due: Nanos,
+    },
+    /// Nothing before this instant.
+    At(Nanos),
+    /// Nothing before the next row of the plan is offered.
+    Row,
+    /// Nothing before a request ends.
+    End,
+    /// Nothing ever again.
+    Done,
+}
+
+/// Decides what is due next.
+pub trait Source<R> {
+    /// Hands over the plan's next row; `None`: the plan has ended. Only after [`Due::Row`].
+    fn offer(&mut self, row: Option<R>);
+
+    /// What is due at `now`, given the requests that ended since the last call.
+    fn next(&mut self, now: Nanos, ended: &[Ended]) -> Due<R>;
+}
+
+/// Where a source stands in its plan.
+#[derive(Debug)]
+enum Head<R> {
+    /// The next row has not been offered yet.
+    Unknown,
+    Row(R),
+    /// The plan has ended.
+    None,
+}
+
+impl<R> Head<R> {
+    fn of(row: Option<R>) -> Self {
+        row.map_or(Self::None, Self::Row)
+    }
+
+    fn take(&mut self) -> Option<R> {
+        match std::mem::replace(self, Self::Unknown) {
+            Self::Row(row) => Some(row),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+}
+
+/// The open loop: every row at its own time, whatever became of the others.
+#[derive(Debug)]
+pub struct FixedSchedule<R> {
+    head: Head<R>,
+}
+
+impl<R> FixedSchedule<R> {
+    /// At the start of a plan.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { head: Head::Unknown }
+    }
+}
+
+impl<R> Default for FixedSchedule<R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<R: Timed> Source<R> for FixedSchedule<R> {
+    fn offer(&mut self, row: Option<R>) {
+        self.head = Head::of(row);
+    }
+
+    fn next(&mut self, now: Nanos, _ended: &[Ended]) -> Due<R> {
+        let due = match &self.head {
+            Head::Unknown => return Due::Row,
+            Head::None => return Due::Done,
+            // A row without a time of its own leaves as soon as it is known.
+            Head::Row(row) => row.due().unwrap_or(now),
+        };
+        match self.head.take() {
+            Some(row) if due <= now => Due::Send { row, due },
+            row => {
+                self.head = Head::of(row);
+                Due::At(due)
+            }
+        }
+    }
+}
+
+/// The closed loop: `slots` requests at a time; a row is due the instant a slot comes free.
+#[derive(Debug)]
+pub struct ClosedLoop<R> {
+    head: Head<R>,
+    /// When each free slot came free, earliest first.
+    free: VecDeque<Nanos>,
+    slots: usize,
+    /// No row is due at or after this offset.
+    until: Nanos,
+}
+
+impl<R> ClosedLoop<R> {
+    /// `slots` requests at a time, all free at `t0`, until `until` (exclusive).
+    #[must_use]
+    pub fn new(slots: usize, until: Nanos) -> Self {
+        Self {
+            head: Head::Unknown,
+            free: std::iter::repeat_n(Nanos::ZERO, slots).collect(),
+            slots,
+            until,
+        }
+    }
+}
+
+impl<R> Source<R> for ClosedLoop<R> {
+    fn offer(&mut self, row: Option<R>) {
+        self.head = Head::of(row);
+    }
+
+    fn next(&mut self, _now: Nanos, ended: &[Ended]) -> Due<R> {
+        self.free.extend(ended.iter().map(|ended| ended.at));
+        debug_assert!(self.free.len() <= self.slots, "more endings than sends");
+        match (&self.head, self.free.front()) {
+            (Head::None, _) => Due::Done,
+            (_, Some(free)) if *free >= self.until => Due::Done,
+            (_, None) => Due::End,
+            (Head::Unknown, Some(_)) => Due::Row,
+            (Head::Row(_), Some(_)) => match (self.head.take(), self.free.pop_front()) {
+                (Some(row), Some(due)) => Due::Send { row, due },
+                _ => Due::End,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Row(u64);
+
+    impl Timed for Row {
+        fn due(&self) -> Option<Nanos> {
+            Some(Nanos(self.0))
+        }
+    }
+
+    /// Drives a source as a worker would, on made-up time; a request lasts `lasts`. Returns
+    /// (row, due, sent) of every send and the largest number in flight.
+    fn drive(
+        mut source: impl Source<Row>,
+        rows: &[u64],
+        lasts: u64,
+    ) -> (Vec<(u64, u64, u64)>, usize) {
+        let mut rows = rows.iter().map(|at| Row(*at));
+        let (mut sends, mut flying, mut most) = (Vec::new(), Vec::<u64>::new(), 0);
+        let mut now = 0;
+        loop {
+            let ended: Vec<Ended> =
+                flying.iter().filter(|at| **at <= now).map(|at| Ended { at: Nanos(*at) }).collect();
+            flying.retain(|at| *at > now);
+            match source.next(Nanos(now), &ended) {
+                Due::Row => source.offer(rows.next()),
+                Due::Send { row, due } => {
+                    sends.push((row.0, due.0, now));
+                    flying.push(now + lasts);
+                    most = most.max(flying.len());
+                }
+                Due::At(at) => now = at.0,
+                Due::End => now = *flying.iter().min().expect("something in flight"),
+                Due::Done => return (sends, most),
+            }
+        }
+    }
+
+    #[test]
+    fn the_fixed_schedule_waits_for_nobody() {
+        let (sends, most) = drive(FixedSchedule::new(), &[0, 5, 5, 9], 1_000_000);
+        assert_eq!(sends, [(0, 0, 0), (5, 5, 5), (5, 5, 5), (9, 9, 9)]);
+        assert_eq!(most, 4);
+    }
+
+    #[test]
+    fn the_closed_loop_is_due_when_a_slot_comes_free() {
+        let (sends, most) = drive(ClosedLoop::new(2, Nanos::MAX), &[0; 5], 10);
+        assert_eq!(sends, [(0, 0, 0), (0, 0, 0), (0, 10, 10), (0, 10, 10), (0, 20, 20)]);
+        assert_eq!(most, 2);
+    }
+
+    #[test]
+    fn the_closed_loop_ends_at_its_time() {
+        let (sends, _) = drive(ClosedLoop::new(1, Nanos(25)), &[0; 100], 10);
+        assert_eq!(sends.len(), 3, "due at 0, 10 and 20");
+    }
+
+    #[test]
+    fn a_late_row_goes_at_once_and_counts_from_due() {
+        let mut source = FixedSchedule::new();
+        assert_eq!(source.next(Nanos(50), &[]), Due::Row);
+        source.offer(Some(Row(20)));
+        assert_eq!(source.next(Nanos(50), &[]), Due::Send { row: Row(20), due: Nanos(20) });
+    }
+
+    proptest! {
+        #[test]
+        fn every_row_is_sent_once_in_order(mut at in proptest::collection::vec(0u64..1000, 0..60),
+                                           lasts in 1u64..500, slots in 1usize..8) {
+            at.sort_unstable();
+            let (open, _) = drive(FixedSchedule::new(), &at, lasts);
+            prop_assert_eq!(open.iter().map(|send| send.0).collect::<Vec<_>>(), at.clone());
+            prop_assert!(open.iter().all(|(_, due, sent)| due == sent));
+            let (closed, most) = drive(ClosedLoop::new(slots, Nanos::MAX), &at, lasts);
+            prop_assert_eq!(closed.iter().map(|send| send.0).collect::<Vec<_>>(), at);
+            prop_assert!(most <= slots);
+        }
+    }
+}

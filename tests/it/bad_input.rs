@@ -1,0 +1,103 @@
+//! Bad input of every kind: one clear message, exit code 2, nothing lost, no panic.
+
+use crate::program::{Place, small_trace};
+
+/// Runs on `text` as a file called `name` and expects every part of the message.
+#[track_caller]
+fn check(name: &str, text: &str, parts: &[&str]) {
+    let place = Place::new();
+    let said = place.write(name, text).run(&["run", name, "--dry-run"]).expect(2);
+    for part in parts {
+        assert!(said.stderr.contains(part), "no `{part}` in {:?}", said.stderr);
+    }
+    assert_eq!(said.stderr.matches("underfire: ").count(), 1, "one message: {:?}", said.stderr);
+    assert!(!place.path("results").exists(), "a refused source leaves nothing behind");
+}
+
+#[test]
+fn traces() {
+    check("e.csv", "", &["e.csv", "empty"]);
+    check("h.csv", "at_s,input_tok,output_tok\n", &["h.csv", "no rows"]);
+    check("m.csv", "at_s,input_tok\n0,1\n", &["output_tok"]);
+    check("u.csv", "when,what\n1,2\n", &["when,what"]);
+    check("n.csv", "at_s,input_tok,output_tok\n0,5,5\n1,-3,4\n", &["line 3", "input_tok", "-3"]);
+    check("f.csv", "at_s,input_tok,output_tok\n0,5,5\nNaN,3,4\n", &["line 3", "at_s", "NaN"]);
+    check("i.csv", "at_s,input_tok,output_tok\n0,5,inf\n", &["line 2", "output_tok", "inf"]);
+    check("t.csv", "at_s,input_tok,output_tok\n0,5,5\n1,3", &["line 3", "middle of this line"]);
+    check(
+        "a.csv",
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-13-16 18:15:46,1,1\n",
+        &["line 3", "TIMESTAMP", "2023-13-16"],
+    );
+    check(
+        "j.jsonl",
+        "{\"timestamp\": 0, \"input_length\": 600, \"output_length\": 5, \"hash_ids\": [1]}\n",
+        &["line 1", "hash_ids", "--block-tok"],
+    );
+}
+
+#[test]
+fn workloads() {
+    let file = |arrival: &str| {
+        format!(
+            "duration = \"1s\"\n[arrival]\n{arrival}\n[input]\ndistribution = \"fixed\"\ntokens = 5\n\
+             [output]\ndistribution = \"fixed\"\ntokens = 5\n"
+        )
+    };
+    check("t.toml", &file("process = \"poisson\"\nrat = 5"), &["line 4", "`rat`", "`rate`"]);
+    check("p.toml", &file("process = \"poison\"\nrate = 5"), &["poison", "poisson"]);
+    check("z.toml", &file("process = \"poisson\"\nrate = 0"), &["rate"]);
+    check("s.toml", "[arrival\n", &["s.toml"]);
+    let endless = file("process = \"poisson\"\nrate = 5").replace("duration = \"1s\"\n", "");
+    check("w.toml", &endless, &["--duration", "--limit"]);
+}
+
+#[test]
+fn options() {
+    let place = Place::new();
+    place.write("t.csv", small_trace(3, 10));
+    for (arguments, part) in [
+        (&["--speed", "0"][..], "above zero"),
+        (&["--from", "5"], "no unit"),
+        (&["--max-input-tok", "0"], "max-input-tok"),
+        (&["--concurrency", "0"], "concurrency"),
+        (&["--url", "https://x"], "TLS"),
+        (&["--nonsense"], "--nonsense"),
+        (&["--from", "1h"], "no rows"),
+    ] {
+        let said = place.run(&[&["run", "t.csv"][..], arguments].concat()).expect(2);
+        assert!(said.stderr.contains(part), "no `{part}` in {:?}", said.stderr);
+    }
+    assert!(!place.path("results").exists());
+}
+
+#[test]
+fn a_folder_that_holds_a_run_is_left_alone() {
+    let place = Place::new();
+    place.write("t.csv", small_trace(3, 10));
+    place.run(&["run", "t.csv", "--out", "run"]).expect(0);
+    let before = place.read("run/requests.csv");
+    let said = place.run(&["run", "t.csv", "--out", "run"]).expect(2);
+    assert!(said.stderr.contains("already holds a run"), "{said:?}");
+    assert_eq!(place.read("run/requests.csv"), before);
+}
+
+#[test]
+fn rows_out_of_order_are_sorted_and_said() {
+    let place = Place::new();
+    place.write("t.csv", "at_s,input_tok,output_tok\n2,1,1\n0,2,2\n1,3,3\n");
+    let said = place.run(&["run", "t.csv", "--dry-run", "--plan", "plan.csv"]).expect(0);
+    assert!(said.stderr.contains("rows are sorted by time"), "{said:?}");
+    let plan = place.read("plan.csv");
+    let rows: Vec<&str> =
+        plan.lines().skip(1).map(|line| line.split(',').next().unwrap_or("")).collect();
+    assert_eq!(rows, ["1", "2", "0"], "in time order, with the file's row numbers");
+}
+
+#[test]
+fn unknown_columns_are_kept_aside_and_said() {
+    let place = Place::new();
+    place.write("t.csv", "at_s,color,input_tok,output_tok\n0,red,1,1\n");
+    let said = place.run(&["run", "t.csv", "--dry-run"]).expect(0);
+    assert!(said.stderr.contains("color"), "{said:?}");
+}
