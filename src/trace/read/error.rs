@@ -198,11 +198,11 @@ impl Fault {
         Self { column: None, problem: problem.into() }
     }
 
-    /// The fault in its place. `torn`: no line break followed, so the file may have been cut here.
-    pub(super) fn located(self, file: &str, line: u64, torn: bool) -> TraceError {
+    /// The fault in its place. `is_torn`: the file ends within the line.
+    pub(super) fn located(self, file: &str, line: u64, is_torn: bool) -> TraceError {
         let file = file.to_owned();
         let column = self.column.map(|name| format!(", column `{name}`")).unwrap_or_default();
-        if torn {
+        if is_torn {
             let problem = format!("{}: {}", column.trim_start_matches(", "), self.problem);
             let problem = problem.trim_start_matches(": ").to_owned();
             TraceError::Torn { file, line, problem }

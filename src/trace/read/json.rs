@@ -9,6 +9,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visi
 use serde_json::value::RawValue;
 
 use super::error::{Fault, shorten};
+use super::plain::Scan;
 
 /// Names of unknown keys that are remembered; a hostile file must not fill memory with them.
 const UNKNOWN_LIMIT: usize = 64;
@@ -107,7 +108,10 @@ impl<const N: usize> Visitor<'_> for KeySeed<'_, N> {
 
     fn visit_str<E: de::Error>(self, key: &str) -> Result<Self::Value, E> {
         let place = self.names.iter().position(|name| *name == key);
-        if place.is_none() && self.unknown.len() < UNKNOWN_LIMIT {
+        if place.is_none()
+            && self.unknown.len() < UNKNOWN_LIMIT
+            && !self.unknown.iter().any(|name| name == key)
+        {
             let name = shorten(key.as_bytes());
             if !self.unknown.contains(&name) {
                 self.unknown.push(name);
@@ -133,6 +137,10 @@ pub(super) fn number_text<'a>(raw: &'a str, key: &str) -> Result<&'a [u8], Fault
 
 /// A list of block ids.
 pub(super) fn id_list(raw: &str, key: &str) -> Result<Vec<u64>, Fault> {
+    let mut scan = Scan::new(raw.as_bytes());
+    if let Some(ids) = scan.list(0).filter(|_| scan.is_at_end()) {
+        return Ok(ids);
+    }
     serde_json::from_str(raw).map_err(|error| {
         let message = error.to_string();
         let what = message.split(" at line ").next().unwrap_or(&message);

@@ -275,8 +275,9 @@ mod tests {
             rows in proptest::collection::vec(0usize..9000, 1..40),
             picks in proptest::collection::vec(any::<prop::sample::Index>(), 1..60),
         ) {
-            let text: String =
-                rows.iter().enumerate().map(|(i, n)| format!("{i}:{}\n", "x".repeat(*n))).collect();
+            let rows = rows.iter().enumerate();
+            let rows: Vec<_> = rows.map(|(i, n)| format!("{i}:{}", "x".repeat(*n))).collect();
+            let text = rows.join("\n");
             let all = lines_of(text.as_bytes(), vec![]);
             let mut reader = LineReader::new(io::Cursor::new(text.as_bytes()));
             for pick in picks {

@@ -19,6 +19,7 @@ mod native;
 mod notices;
 mod number;
 mod order;
+mod plain;
 mod rows;
 mod scan;
 mod sniff;

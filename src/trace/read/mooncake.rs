@@ -8,6 +8,7 @@ use super::TimeUnit;
 use super::error::Fault;
 use super::json::{id_list, number_text, read_object};
 use super::number::{time_ns, token_count};
+use super::plain::Scan;
 use super::rows::Parsed;
 use crate::trace::{Prefix, Request};
 
@@ -19,20 +20,26 @@ pub(super) const BLOCK_TOK: u32 = 512;
 pub(super) struct Mooncake {
     unit: TimeUnit,
     block_tok: u32,
+    /// Whether rows so far were plain. A file is of one hand: once the short scanner has failed, trying
+    /// it on every row would only cost.
+    is_plain: bool,
     /// Keys met and not replayed.
     pub(super) unknown: Vec<String>,
 }
 
 impl Mooncake {
     pub(super) fn new(unit: TimeUnit, block_tok: u32) -> Self {
-        Self { unit, block_tok, unknown: Vec::new() }
+        Self { unit, block_tok, is_plain: true, unknown: Vec::new() }
     }
 
     pub(super) fn read(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
-        match scan_plain(line, self.block_tok) {
-            Some((time, lengths, ids)) => self.row(time, lengths, ids),
-            None => self.read_any(line),
+        if self.is_plain {
+            if let Some((time, lengths, ids)) = scan_plain(line, self.block_tok) {
+                return self.row(time, lengths, ids);
+            }
+            self.is_plain = false;
         }
+        self.read_any(line)
     }
 
     /// The general reader.
@@ -82,7 +89,7 @@ type Plain<'a> = (&'a [u8], [u32; 2], Option<Vec<u64>>);
 
 /// A row of plain integers under known keys, each once; `None` where it is anything else, valid or not.
 fn scan_plain(line: &[u8], block_tok: u32) -> Option<Plain<'_>> {
-    let mut scan = Scan { bytes: line, at: 0 };
+    let mut scan = Scan::new(line);
     let (mut time, mut lengths, mut ids) = (None, [None; 2], None);
     scan.token(b'{')?;
     loop {
@@ -91,9 +98,7 @@ fn scan_plain(line: &[u8], block_tok: u32) -> Option<Plain<'_>> {
         scan.blanks();
         match key {
             b"timestamp" if time.is_none() => {
-                let begin = scan.at;
-                scan.integer()?;
-                time = Some(&line[begin..scan.at]);
+                time = Some(scan.integer_text()?);
             }
             b"input_length" if lengths[0].is_none() => {
                 lengths[0] = Some(u32::try_from(scan.integer()?).ok()?);
@@ -115,74 +120,8 @@ fn scan_plain(line: &[u8], block_tok: u32) -> Option<Plain<'_>> {
         }
     }
     scan.blanks();
-    let whole = scan.at == line.len();
+    let whole = scan.is_at_end();
     whole.then_some((time?, [lengths[0]?, lengths[1]?], ids))
-}
-
-/// A place in a line.
-struct Scan<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Scan<'a> {
-    fn blanks(&mut self) {
-        while matches!(self.bytes.get(self.at), Some(b' ' | b'\t')) {
-            self.at += 1;
-        }
-    }
-
-    fn next_token(&mut self) -> Option<u8> {
-        self.blanks();
-        let byte = *self.bytes.get(self.at)?;
-        self.at += 1;
-        Some(byte)
-    }
-
-    fn token(&mut self, wanted: u8) -> Option<()> {
-        (self.next_token()? == wanted).then_some(())
-    }
-
-    /// A key without escapes: they end at the first backslash, which matches no known key.
-    fn key(&mut self) -> Option<&'a [u8]> {
-        self.token(b'"')?;
-        let rest = &self.bytes[self.at..];
-        let length = rest.iter().position(|&byte| byte == b'"')?;
-        self.at += length + 1;
-        Some(&rest[..length])
-    }
-
-    /// A whole number as JSON writes it: no sign, no leading zero, at most 18 digits.
-    fn integer(&mut self) -> Option<u64> {
-        let begin = self.at;
-        let mut value = 0u64;
-        while let Some(digit) = self.bytes.get(self.at).filter(|byte| byte.is_ascii_digit()) {
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
-            self.at += 1;
-        }
-        let length = self.at - begin;
-        let leading_zero = length > 1 && self.bytes[begin] == b'0';
-        ((1..=18).contains(&length) && !leading_zero).then_some(value)
-    }
-
-    fn list(&mut self, expected: usize) -> Option<Vec<u64>> {
-        self.token(b'[')?;
-        let mut ids = Vec::with_capacity(expected);
-        self.blanks();
-        if self.bytes.get(self.at) == Some(&b']') {
-            self.at += 1;
-            return Some(ids);
-        }
-        loop {
-            self.blanks();
-            ids.push(self.integer()?);
-            match self.next_token()? {
-                b',' => {}
-                b']' => return Some(ids),
-                _ => return None,
-            }
-        }
-    }
 }
 
 #[cfg(test)]

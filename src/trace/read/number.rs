@@ -60,8 +60,13 @@ fn say(text: &[u8], fault: NumberFault, grain: &str, remedy: &str) -> String {
 /// A non-negative decimal as a count of `10^-places`.
 pub(super) fn decimal(text: &[u8], places: u32) -> Result<u64, NumberFault> {
     // Nearly every number in a trace is a few plain digits.
-    if let (1..=9, true) = (text.len(), text.iter().all(u8::is_ascii_digit)) {
-        let whole = text.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'));
+    let mut whole = 0;
+    let is_plain = (1..=9).contains(&text.len())
+        && text.iter().all(|byte| {
+            whole = whole * 10 + u64::from(byte.wrapping_sub(b'0'));
+            byte.is_ascii_digit()
+        });
+    if is_plain {
         return 10u64
             .checked_pow(places)
             .and_then(|unit| whole.checked_mul(unit))

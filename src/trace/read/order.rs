@@ -32,8 +32,8 @@ pub(super) struct Entry {
 pub(super) enum Order {
     /// They are.
     AsWritten,
-    /// By going to each row's place.
-    Index(Arc<[Entry]>),
+    /// By going to each row's place. (Not `Arc<[_]>`, which would copy the index to make it.)
+    Index(Arc<Vec<Entry>>),
     /// By holding them all.
     InMemory,
 }
@@ -135,7 +135,7 @@ impl<R> Drop for Streamed<R> {
 /// Rows by index; ends after the first error.
 pub(super) struct Indexed {
     pub(super) reader: RowReader<File>,
-    pub(super) index: Arc<[Entry]>,
+    pub(super) index: Arc<Vec<Entry>>,
     pub(super) next: usize,
     pub(super) failed: Failed,
     pub(super) zero_ns: i64,

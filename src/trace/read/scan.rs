@@ -4,6 +4,7 @@
 //! flat: only an unsorted file costs an index, built by a second look.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use super::error::TraceError;
 use super::order::{Entry, INDEX_LIMIT_BYTES, Order, ROWS_LIMIT_BYTES, memory_bytes};
@@ -123,7 +124,7 @@ pub(super) fn scan<R: Read>(
         let index = build_index(open()?, failed, sums.kept, on_row)?;
         sums.distinct = index.chunk_by(|a, b| a.at_ns == b.at_ns).count() as u64;
         order = match packing {
-            Packing::Plain => Order::Index(index.into()),
+            Packing::Plain => Order::Index(Arc::new(index)),
             Packing::Gzip | Packing::Zstd => Order::InMemory,
         };
     }
@@ -189,4 +190,32 @@ fn build_index<R: Read>(
     // In place; rows are unique, so this is the stable order.
     index.sort_unstable();
     Ok(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_sorted_within_the_limit_says_what_to_do() {
+        let check = |packing, kept, memory_bytes, parts: &[&str]| {
+            let sums = Sums { kept, memory_bytes, moved: 7, ..Sums::new() };
+            let outcome = check_memory(&sums, packing, "f.gz".to_owned());
+            let Err(error) = outcome else { return assert!(parts.is_empty()) };
+            let message = error.to_string();
+            assert!(
+                !parts.is_empty() && parts.iter().all(|part| message.contains(part)),
+                "{message}"
+            );
+        };
+        check(Packing::Plain, 80_000_000, 1 << 40, &[]);
+        check(
+            Packing::Plain,
+            100_000_000,
+            0,
+            &["f.gz: 7 rows", "limit of 2048 MiB", "sort the file"],
+        );
+        check(Packing::Gzip, 1_000, 1 << 29, &[]);
+        check(Packing::Zstd, 1_000, 1 << 31, &["about 2048 MiB", "limit of 1024 MiB", "unpack"]);
+    }
 }

@@ -40,7 +40,7 @@ pub struct Trace {
 
 enum Source {
     File(TraceFile),
-    Stream { name: Arc<str>, reader: Mutex<Option<RowReader<Bytes>>> },
+    Stream { name: Arc<str>, reader: Mutex<Option<Box<RowReader<Bytes>>>> },
 }
 
 /// A regular file, and what it was like when it was opened first.
@@ -143,7 +143,7 @@ pub(super) fn open_stream(
     let format = sniff(&mut lines, &name, options.format)?;
     let reader = RowReader::start(lines, format, &options, Arc::clone(&name))?;
     let ignored = reader.ignored();
-    let source = Source::Stream { name, reader: Mutex::new(Some(reader)) };
+    let source = Source::Stream { name, reader: Mutex::new(Some(Box::new(reader))) };
     Ok(Trace::unseen(source, format, options, &ignored))
 }
 
@@ -246,7 +246,7 @@ impl Trace {
             Source::Stream { name, reader } => {
                 let taken = reader.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let reader = taken.ok_or_else(|| TraceError::Taken { file: name.to_string() })?;
-                return Ok(self.streamed(reader, order::STREAM_ORDER));
+                return Ok(self.streamed(*reader, order::STREAM_ORDER));
             }
         };
         let start = || file.start(self.format, &self.options, Arc::default());

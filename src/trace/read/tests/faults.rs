@@ -30,6 +30,11 @@ fn files_without_rows() {
     check(b"at_s,input_tok,output_tok\n0,1,0\n", &["all 1 rows", "output 0", "--failed keep"]);
     let none = open(Input::File("/nowhere/trace.csv".into()), options()).err().unwrap();
     assert!(none.to_string().starts_with("open trace /nowhere/trace.csv: "), "{none}");
+    if Path::new("/dev/null").exists() {
+        // No regular file: read as a stream.
+        let device = open(Input::File("/dev/null".into()), options()).err().unwrap();
+        assert!(device.to_string().contains("/dev/null: the file is empty"), "{device}");
+    }
     let folder = tempfile::tempdir().unwrap();
     let folder = open(Input::File(folder.path().into()), options()).err().unwrap();
     assert!(folder.to_string().contains("it is a folder"), "{folder}");
@@ -103,6 +108,8 @@ fn native_rows() {
         let header = "at_s,input_tok,output_tok,session,turn,think_s,class,blocks,block_tok";
         format!("{header}\n{cells}\n").into_bytes()
     };
+    let latin: &[u8] = b"at_s,input_tok,output_tok,class\n0,1,1,\xff\n";
+    check(latin, &["column `class`", "not UTF-8"]);
     let check = |cells: &str, parts: &[&str]| check(&row(cells), parts);
     check("-1,1,1,,,,,,", &["FILE, line 2, column `at_s`", "`-1` is negative", "write seconds"]);
     check(
@@ -122,8 +129,6 @@ fn native_rows() {
     );
     check("0,512,1,,,,,1 x,", &["column `blocks`", "`x` is not a number"]);
     check("0,512,1,,,,,1,0", &["column `block_tok`", "`0` tokens make no block"]);
-    let latin: &[u8] = b"at_s,input_tok,output_tok,class\n0,1,1,\xff\n";
-    super::faults::check(latin, &["column `class`", "not UTF-8"]);
 }
 
 #[test]
@@ -192,13 +197,19 @@ fn fault_free_error(options: ReadOptions) -> String {
 #[test]
 fn torn_last_lines() {
     let torn = |text: &[u8]| {
-        check(text, &["the file ends in the middle of this line", "delete its last line"])
+        check(text, &["the file ends in the middle of this line", "delete its last line"]);
     };
     torn(format!("{AZURE}2024-05-12 00:00:01,3,4\n2024-05-12 00:0").as_bytes());
     torn(format!("{MOONCAKE}{{\"timestamp\": 3, \"inp").as_bytes());
     torn(b"at_s,input_tok,output_tok\n0,1,1\n1,2,");
-    let whole = fault_of(b"at_s,input_tok,output_tok\n0,1,1\n1,2,\n", options());
-    assert!(!whole.contains("in the middle"), "{whole}");
+    torn(b"at_s,input_tok,output_tok\n0,1,1\n1,\"2");
+    let whole = |text: &str| {
+        let message = fault_of(text.as_bytes(), options());
+        assert!(message.contains("line 2") && !message.contains("in the middle"), "{message}");
+    };
+    whole("at_s,input_tok,output_tok\n1,2,\n");
+    whole("at_s,input_tok,output_tok\n1,2,-3");
+    whole(&format!("{MOONCAKE}{}", MOONCAKE.trim_end().replace("5,", "-5,")));
 }
 
 #[test]

@@ -271,7 +271,7 @@ fn fault_54_rows_are_sorted_stably_and_the_moved_are_counted() {
     }
 }
 
-/// Two sorted runs glued together, as RAGPulse's file is, and far larger than a buffer.
+/// Two sorted runs glued together, as `RAGPulse`'s file is, and far larger than a buffer.
 #[test]
 fn glued_runs_are_merged_through_the_index() {
     let mut text = String::from("at_s,input_tok,output_tok,class\n");
@@ -388,4 +388,43 @@ fn a_trace_can_be_shared_between_threads() {
     fn assert_shared<T: Send + Sync>() {}
     assert_shared::<Trace>();
     assert!(!Path::new("-").exists(), "`-` means standard input");
+}
+
+proptest::proptest! {
+    /// A native row says the same in both dresses.
+    #[test]
+    fn native_csv_and_jsonl_agree(
+        at_ns in 0u64..1_000_000_000_000,
+        lengths in (0u32..3000, 0u32..3000),
+        session in proptest::option::of("[a-z ,\"]{1,5}[a-z]"),
+        turn in proptest::option::of(1u32..9),
+        blocks in proptest::collection::vec(proptest::prelude::any::<u64>(), 0..6),
+    ) {
+        let at = Nanos(at_ns);
+        let turn = turn.filter(|_| session.is_some());
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(["at_s", "input_tok", "output_tok", "session", "turn", "blocks"]).unwrap();
+        let ids: Vec<_> = blocks.iter().map(u64::to_string).collect();
+        writer.write_record([
+            at.to_string(), lengths.0.to_string(), lengths.1.to_string(),
+            session.clone().unwrap_or_default(),
+            turn.map(|turn| turn.to_string()).unwrap_or_default(), ids.join(" "),
+        ]).unwrap();
+        let csv = writer.into_inner().unwrap();
+        let json = format!(
+            "{{\"at_s\": {at}, \"input_tok\": {}, \"output_tok\": {}, \"session\": {}, \"turn\": {}, \"blocks\": [{}]}}",
+            lengths.0, lengths.1, serde_json::to_string(&session).unwrap(),
+            serde_json::to_string(&turn).unwrap(), ids.join(",")
+        );
+        let read = |bytes: &[u8]| {
+            let rows = stream(bytes, options()).unwrap().rows().unwrap();
+            rows.map(|row| {
+                row.map(|row| format!("{row:?}")).map_err(|error| error.to_string().replace("line 1", "line 2"))
+            }).collect::<Vec<_>>()
+        };
+        // Session names are trimmed in CSV only.
+        if session.is_none_or(|name| name.trim() == name) {
+            proptest::prop_assert_eq!(read(&csv), read(json.as_bytes()));
+        }
+    }
 }
