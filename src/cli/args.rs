@@ -39,7 +39,7 @@ pub(super) struct TargetArgs {
     /// API to speak: chat or completions
     #[arg(long, default_value = "chat", value_name = "API")]
     pub(super) api: Api,
-    /// Do not ask for token usage (for gateways that refuse stream_options)
+    /// Do not ask for token usage (for gateways that refuse `stream_options`)
     #[arg(long)]
     pub(super) no_usage: bool,
     /// Ask the server to ignore the end-of-sequence token; a shorter answer is then outcome `short`

@@ -66,7 +66,9 @@ fn replay(
         None => Server::simulated(&folder.file("truth.csv"), args.shape.seed, &args.target)?,
     };
     if !args.output.quiet {
-        facts.iter().for_each(|facts| say(traffic.describe(facts).trim_end()));
+        if let Some(facts) = facts {
+            say(traffic.describe(facts).trim_end());
+        }
         say(&format!("server: {}", server.words));
     }
     let (stop, _) = watch::channel(false);

@@ -52,7 +52,7 @@ pub(super) struct SimArgs {
     /// Random share of every time, 0 to 1
     #[arg(long, value_name = "SHARE")]
     jitter: Option<f64>,
-    /// Mean of answers that end by themselves (default: every answer runs to its max_tokens)
+    /// Mean of answers that end by themselves (default: every answer runs to its `max_tokens`)
     #[arg(long, value_name = "N")]
     mean_output_tok: Option<f64>,
     /// End when stdin closes

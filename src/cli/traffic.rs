@@ -26,7 +26,7 @@ pub(super) struct Traffic {
 }
 
 enum Kind {
-    Trace(Trace),
+    Trace(Box<Trace>),
     Workload(Box<Workload>),
 }
 
@@ -56,7 +56,12 @@ impl Traffic {
         let input = if path == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) };
         let name = if matches!(input, Input::Stdin) { "stdin" } else { stem };
         let trace = read::open(input, read_options(args))?;
-        Ok(Self { kind: Kind::Trace(trace), name: name.to_owned(), shape, seed: args.shape.seed })
+        Ok(Self {
+            kind: Kind::Trace(Box::new(trace)),
+            name: name.to_owned(),
+            shape,
+            seed: args.shape.seed,
+        })
     }
 
     pub(super) fn name(&self) -> &str {

@@ -53,9 +53,8 @@ impl Server {
             self.timers.watch(context.waker().clone());
             // Arming after every fire, so that a deadline that came in between is not missed.
             self.arm();
-            let mut guard = match ready!(self.fd.poll_read_ready(context)) {
-                Ok(guard) => guard,
-                Err(_) => return Poll::Ready(()),
+            let Ok(mut guard) = ready!(self.fd.poll_read_ready(context)) else {
+                return Poll::Ready(());
             };
             // The count of expirations does not matter; reading it clears the readiness.
             let mut count = [0; 8];

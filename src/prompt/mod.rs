@@ -205,6 +205,7 @@ mod tests {
     fn a_salt_changes_the_text_from_the_first_words_on() {
         let text = |salt| Prompter::new(7, salt).text(&request(1, 40, &[8]));
         assert_ne!(&text("a")[..12], &text("b")[..12]);
-        assert_eq!(text(""), "RECORDED");
+        // The words themselves: they must be the same on every machine and with every version.
+        assert!(text("").starts_with("kind case year eye eye number water government fact work"));
     }
 }

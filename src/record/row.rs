@@ -218,13 +218,13 @@ mod tests {
         record
     }
 
-    fn usage(output: u64) -> Option<Usage> {
-        Some(Usage { output_tok: Some(output), ..Usage::default() })
+    fn usage(output: u64) -> Usage {
+        Usage { output_tok: Some(output), ..Usage::default() }
     }
 
     #[test]
     fn latency_counts_from_due_and_from_sent() {
-        let row = Row::of(&record(&[200, 250, 300], usage(3)), Nanos::ZERO);
+        let row = Row::of(&record(&[200, 250, 300], Some(usage(3))), Nanos::ZERO);
         assert_eq!(row.ttft, Some(Nanos::from_millis(200)));
         assert_eq!(row.ttft_send, Some(Nanos::from_millis(199)));
         assert_eq!(row.lag, Some(Nanos::from_millis(1)));
@@ -237,7 +237,7 @@ mod tests {
     fn chunks_are_not_tokens() {
         // 40 tokens in 10 chunks, 40 ms apart: TPOT is over tokens, the gap over chunks.
         let at: Vec<u64> = (0..10).map(|i| 100 + 40 * i).collect();
-        let row = Row::of(&record(&at, usage(40)), Nanos::ZERO);
+        let row = Row::of(&record(&at, Some(usage(40))), Nanos::ZERO);
         assert_eq!(row.output_tok, Some(40));
         assert_eq!(row.chunks, Some(10));
         assert_eq!(row.gap_p50, Some(Nanos::from_millis(40)));
@@ -249,7 +249,7 @@ mod tests {
         let none = Row::of(&record(&[], None), Nanos::ZERO);
         assert_eq!((none.ttft, none.tpot, none.gap_max), (None, None, None));
         assert_eq!(none.output_tok, Some(0));
-        let one = Row::of(&record(&[70], usage(5)), Nanos::ZERO);
+        let one = Row::of(&record(&[70], Some(usage(5))), Nanos::ZERO);
         assert_eq!((one.ttft, one.tpot, one.gap_p50), (Some(Nanos::from_millis(70)), None, None));
         let unsent = Row::of(&StreamRecord::default(), Nanos::ZERO);
         assert_eq!((unsent.output_tok, unsent.chunks, unsent.lag), (None, None, None));
@@ -265,7 +265,7 @@ mod tests {
             all.tokens.push(Nanos::from_secs(1) + Nanos::from_millis(ms), Kind::Reasoning, None);
         }
         assert_eq!(Row::of(&all, Nanos::ZERO).reasoning_tok, Some(16));
-        assert_eq!(Row::of(&record(&[1, 2], usage(2)), Nanos::ZERO).reasoning_tok, None);
+        assert_eq!(Row::of(&record(&[1, 2], Some(usage(2))), Nanos::ZERO).reasoning_tok, None);
     }
 
     #[test]

@@ -124,11 +124,8 @@ impl TokenTimes {
     pub fn gaps(&self) -> impl Iterator<Item = Nanos> + '_ {
         let mut long = self.long.iter();
         self.gaps.iter().map(move |gap| {
-            if *gap == LONG {
-                Nanos(*long.next().expect("every LONG mark has its value"))
-            } else {
-                Nanos(u64::from(*gap))
-            }
+            // Every LONG mark has its value.
+            if *gap == LONG { Nanos(*long.next().unwrap_or(&0)) } else { Nanos(u64::from(*gap)) }
         })
     }
 
@@ -144,6 +141,7 @@ impl TokenTimes {
     }
 
     /// Tokens in each event by the server's running count; `None` when it sent none.
+    #[must_use]
     pub fn running_steps(&self) -> Option<impl Iterator<Item = u32> + '_> {
         if self.running.is_empty() {
             return None;

@@ -167,7 +167,9 @@ where
                 stop.send_replace(true);
             }
         }
-        queues.iter().for_each(|queue| queue.abandon());
+        for queue in queues {
+            queue.abandon();
+        }
         for thread in threads {
             thread
                 .join()
@@ -219,7 +221,9 @@ fn make_bodies<E, C>(
         Ok(())
     };
     let result = queue_all();
-    queues.iter().for_each(|queue| queue.end());
+    for queue in queues {
+        queue.end();
+    }
     result
 }
 
