@@ -31,6 +31,10 @@ use crate::units::Nanos;
 
 /// How often the truth log is flushed while rows come.
 const FLUSH_EVERY: Nanos = Nanos::from_secs(1);
+/// In real time, the least between two turns of the engine. At 75k tok/s a token is due every 13 µs;
+/// a wake for each would cost more than writing it (measured: 9.5 µs of CPU a token against 5.4 where
+/// they come together). A token is late by no more than this, and its true time is in the log.
+const TURN_SPACING: Nanos = Nanos(50_000);
 /// How long no connection is accepted after one could not be (no file descriptors left).
 const ACCEPT_PAUSE: Nanos = Nanos::from_millis(10);
 
@@ -251,19 +255,21 @@ impl Drop for Server {
     }
 }
 
-/// Turns the engine at its times, and yields in between even when late: the connections must get to
-/// write what they were handed.
+/// Turns the engine at its times.
 async fn drive(server: Weak<Server>, clock: Clock, bell: Rc<Notify>) {
     loop {
         // Held through a turn only, so that the last handle elsewhere ends the server.
         let Some(next) = server.upgrade().map(|server| server.turn()) else { return };
-        match next {
-            Some(at) if at <= clock.now() => tokio::task::yield_now().await,
-            Some(at) => tokio::select! {
-                () = clock.sleep_until(at) => {}
-                () = bell.notified() => {}
-            },
-            None => bell.notified().await,
+        let Some(mut at) = next else {
+            bell.notified().await;
+            continue;
+        };
+        if !clock.is_virtual() {
+            at = at.max(clock.now() + TURN_SPACING);
+        }
+        tokio::select! {
+            () = clock.sleep_until(at) => {}
+            () = bell.notified() => {}
         }
     }
 }
