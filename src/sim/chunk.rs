@@ -216,7 +216,12 @@ mod tests {
 
     /// Events written as vLLM 0.32 writes them, but for the names of server and model.
     fn check(got: &str, events: &[&str]) {
-        let expected: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let mut expected = String::new();
+        for event in events {
+            expected += "data: ";
+            expected += event;
+            expected += "\n\n";
+        }
         assert_eq!(got.replace(env!("CARGO_PKG_VERSION"), "V"), expected);
         for event in events.iter().filter(|event| **event != "[DONE]") {
             serde_json::from_str::<serde_json::Value>(event).expect(event);

@@ -88,7 +88,6 @@ pub(super) fn word(seed: u64, request: u64, index: u64) -> &'static str {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     // The upper five bits: one of 32.
-    #[expect(clippy::cast_possible_truncation, reason = "below 32")]
     let choice = ((z ^ (z >> 31)) >> 59) as usize;
     WORDS[choice]
 }

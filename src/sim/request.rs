@@ -164,9 +164,7 @@ impl Body<'_> {
 impl Message<'_> {
     fn words(&self) -> Result<u64, Refusal> {
         // An assistant's message that only calls tools has none.
-        let Some(content) = self.content.map(RawValue::get).filter(|json| *json != "null") else {
-            return Ok(0);
-        };
+        let Some(content) = self.content.map(RawValue::get) else { return Ok(0) };
         if let Ok(text) = serde_json::from_str::<Cow<str>>(content) {
             return Ok(words(&text));
         }

@@ -3,7 +3,7 @@
 //!
 //! Connections come from anywhere ([`Server::serve_connection`] takes a pipe as well as a socket) and
 //! time from a [`Clock`], real or virtual. Absent: any other source of time, and what the paths mean
-//! (see [`super::route`]).
+//! (that is in `route`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -31,6 +31,11 @@ use crate::units::Nanos;
 
 /// How often the truth log is flushed while rows come.
 const FLUSH_EVERY: Nanos = Nanos::from_secs(1);
+/// In real time, the least between two turns of the engine. At 75k tok/s a token is due every 13 µs;
+/// a wake for each costs more than the write (measured on two shared cores: 8 to 11 µs of CPU a token
+/// against 6 to 9 when they come a few at a time). No token is later than this for it, only those due
+/// within it of the turn before are late at all, and the log has the true times.
+const TURN_SPACING: Nanos = Nanos(100_000);
 /// How long no connection is accepted after one could not be (no file descriptors left).
 const ACCEPT_PAUSE: Nanos = Nanos::from_millis(10);
 
@@ -251,19 +256,21 @@ impl Drop for Server {
     }
 }
 
-/// Turns the engine at its times, and yields in between even when late: the connections must get to
-/// write what they were handed.
+/// Turns the engine at its times.
 async fn drive(server: Weak<Server>, clock: Clock, bell: Rc<Notify>) {
     loop {
         // Held through a turn only, so that the last handle elsewhere ends the server.
         let Some(next) = server.upgrade().map(|server| server.turn()) else { return };
-        match next {
-            Some(at) if at <= clock.now() => tokio::task::yield_now().await,
-            Some(at) => tokio::select! {
-                () = clock.sleep_until(at) => {}
-                () = bell.notified() => {}
-            },
-            None => bell.notified().await,
+        let Some(mut at) = next else {
+            bell.notified().await;
+            continue;
+        };
+        if !clock.is_virtual() {
+            at = at.max(clock.now() + TURN_SPACING);
+        }
+        tokio::select! {
+            () = clock.sleep_until(at) => {}
+            () = bell.notified() => {}
         }
     }
 }

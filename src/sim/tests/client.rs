@@ -101,11 +101,9 @@ impl Client {
     }
 
     async fn read(&mut self) {
-        let mut buffer = [0; 16_384];
-        let length = self.io.read(&mut buffer).await.expect("a pipe");
+        let length = self.io.read_buf(&mut self.pending).await.expect("a pipe");
         assert!(length > 0, "the server closed after {:?}", String::from_utf8_lossy(&self.pending));
         self.read_at = self.clock.now();
-        self.pending.extend_from_slice(&buffer[..length]);
     }
 }
 

@@ -1,6 +1,8 @@
 //! The whole server over in-memory pipes in virtual time: every time is exact.
 
 mod client;
+mod load;
+mod port;
 
 use std::cell::RefCell;
 use std::future::Future;
