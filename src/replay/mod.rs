@@ -114,6 +114,7 @@ where
     E: Send,
     C: Send,
 {
+    crate::descriptors::prepare();
     let queues = queues(setup);
     let shared = Arc::new(Shared::new(queues.len()));
     let (records, received) = mpsc::sync_channel(RECORD_QUEUE);

@@ -61,6 +61,8 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
     /// Runs until the plan is sent and every stream has ended.
     pub async fn run(mut self) {
         let streams = Rc::new(Streams::default());
+        // A clock before `t0` would read as `t0`, and the first row would leave early.
+        self.clock.pace_until(self.t0).await;
         let stopped = self.send_plan(&streams).await;
         if stopped {
             self.record_unsent();

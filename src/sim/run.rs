@@ -9,7 +9,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpSocket;
 use tokio::task::LocalSet;
 
@@ -63,7 +62,7 @@ pub fn run_blocking(
     until: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
     settings.check()?;
-    raise_fd_limit();
+    crate::descriptors::prepare();
     let truth = match truth {
         None => None,
         Some(path) => {
@@ -89,14 +88,4 @@ pub fn run_blocking(
         server.clone().listen(listener, until).await;
         Ok(server.finish()?)
     })
-}
-
-/// A descriptor per stream: as many as the system lets this process have. Where it lets none, fewer
-/// streams fit, and accepting pauses.
-fn raise_fd_limit() {
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && soft < hard
-    {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
-    }
 }

@@ -53,7 +53,10 @@ fn main() {
     let ok = outcome.rows.iter().filter(|row| row.outcome == Outcome::Ok).count();
     let tokens: u64 = outcome.rows.iter().filter_map(|row| row.output_tok).sum();
     let virtual_s = outcome.summary.end.map_or(0.0, Nanos::as_secs_f64);
-    println!("{} requests, {ok} ok, {tokens} tokens, {virtual_s:.1} s of virtual time", outcome.rows.len());
+    println!(
+        "{} requests, {ok} ok, {tokens} tokens, {virtual_s:.1} s of virtual time",
+        outcome.rows.len()
+    );
     println!(
         "largest error against the server's log: arrival {:?}, TTFT {:?}, gap p99 {:?}; {} miscounted",
         check.arrival.percentile(100),

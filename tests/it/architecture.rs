@@ -6,19 +6,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Room -> rooms that its files may name. `units` may be named by all.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("units", &[]),
     ("clock", &[]),
+    ("descriptors", &[]),
     ("trace", &[]),
     ("record", &[]),
     ("workload", &["trace"]),
     ("schedule", &["trace", "workload"]),
     ("prompt", &["trace", "schedule"]),
     ("client", &["clock", "record"]),
-    ("replay", &["clock", "schedule", "client", "record", "prompt"]),
+    ("replay", &["clock", "descriptors", "schedule", "client", "record", "prompt"]),
     ("metrics", &["record", "schedule"]),
     ("report", &["metrics", "record", "schedule"]),
-    ("sim", &["clock"]),
+    ("sim", &["clock", "descriptors"]),
     ("lab", &["clock", "replay", "sim", "metrics", "client", "record", "schedule"]),
     (
         "cli",
