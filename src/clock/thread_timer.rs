@@ -1,4 +1,4 @@
-//! Real sleeps where there is no `timerfd`: a helper thread per worker waits on a condition variable
+//! Real sleeps where there is no `timerfd`: a thread beside each worker waits on a condition variable
 //! and wakes the sleepers. Coarser than the kernel timer; the spin before a send makes up for it.
 
 use std::io;

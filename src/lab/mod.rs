@@ -15,9 +15,11 @@ use tokio::sync::watch;
 
 pub use truth::{Agreement, TruthCheck, check};
 
-use crate::client::{Client, Dial, Settings as ClientSettings};
+use crate::client::dialect::Api;
+use crate::client::{Client, Dial, Settings as ClientSettings, Timeouts};
 use crate::clock::{Clock, Stalled, VirtualTime};
 use crate::metrics::{Metrics, Summary, Window};
+use crate::prompt::Prompter;
 use crate::record::{Row, StreamRecord};
 use crate::replay::Mode;
 use crate::replay::drain::{Drain, Shared};
@@ -48,6 +50,32 @@ pub struct Setup {
     pub warmup: Nanos,
     /// The server.
     pub sim: SimSettings,
+}
+
+impl Setup {
+    /// An open loop of chat requests to a server with these settings, followed to their ends.
+    #[must_use]
+    pub fn chat(sim: SimSettings) -> Self {
+        Self {
+            client: ClientSettings {
+                authority: "sim".to_owned(),
+                path: Api::Chat.path().to_owned(),
+                timeouts: Timeouts::default(),
+                ignore_eos: false,
+            },
+            bodies: BodyMaker {
+                api: Api::Chat,
+                model: None,
+                include_usage: true,
+                ignore_eos: false,
+                prompter: Prompter::new(0, ""),
+            },
+            mode: Mode::Open,
+            drain: Drain::default(),
+            warmup: Nanos::ZERO,
+            sim,
+        }
+    }
 }
 
 /// What came of it.

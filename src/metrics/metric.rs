@@ -51,10 +51,7 @@ impl Unit {
 
 /// A metric with one value per request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the names are the columns and words that DESIGN and README define"
-)]
+#[expect(missing_docs, reason = "the names are the columns and words that the README defines")]
 pub enum Metric {
     Lag,
     Connect,

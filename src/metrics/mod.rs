@@ -1,7 +1,7 @@
 //! From rows to figures: what `summary.csv`, the console and SLOs say about a run.
 //!
 //! [`Metrics`] takes every row with its record as they end and comes to a [`Summary`]; both are pure.
-//! The definitions are DESIGN §2; where it leaves a choice, this is what was chosen:
+//! The README's tables name the metrics; where a definition leaves a choice, this is what was chosen:
 //!
 //! - **Percentiles** are nearest ranks over measured and cut-off (*censored*) values. `n`, mean,
 //!   standard deviation, minimum and maximum describe the measured ones. A percentile is empty where

@@ -7,15 +7,9 @@
 
 use std::path::{Path, PathBuf};
 
-use underfire::client::dialect::Api;
-use underfire::client::{Settings, Timeouts};
 use underfire::clock::monotonic;
 use underfire::lab::{self, Setup};
-use underfire::prompt::Prompter;
 use underfire::record::Outcome;
-use underfire::replay::Mode;
-use underfire::replay::drain::Drain;
-use underfire::replay::job::BodyMaker;
 use underfire::schedule::{self, Planned, Shape};
 use underfire::trace::read::{self, Input, ReadOptions, TraceError};
 use underfire::units::Nanos;
@@ -26,25 +20,7 @@ const BUDGET_S: f64 = 60.0;
 fn main() {
     let trace = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
     let plan = plan(trace.map(PathBuf::from));
-    let setup = Setup {
-        client: Settings {
-            authority: "sim".to_owned(),
-            path: Api::Chat.path().to_owned(),
-            timeouts: Timeouts::default(),
-            ignore_eos: false,
-        },
-        bodies: BodyMaker {
-            api: Api::Chat,
-            model: None,
-            include_usage: true,
-            ignore_eos: false,
-            prompter: Prompter::new(0, ""),
-        },
-        mode: Mode::Open,
-        drain: Drain::default(),
-        warmup: Nanos::ZERO,
-        sim: sim::Settings::default(),
-    };
+    let setup = Setup::chat(sim::Settings::default());
     let start = monotonic();
     let outcome = lab::replay(plan, &setup).expect("the run ends");
     let took = monotonic().since(start).as_secs_f64();
@@ -73,19 +49,17 @@ fn main() {
 
 fn plan(trace: Option<PathBuf>) -> Box<dyn Iterator<Item = Planned>> {
     let sorted = "a validated source";
-    match trace {
-        Some(path) => {
-            let trace = read::open(Input::File(path), ReadOptions::default()).expect("a trace");
-            let rows = trace.rows().expect(sorted);
-            Box::new(schedule::plan(rows, &Shape::default()).map(move |row| row.expect(sorted)))
-        }
-        None => {
-            let chat = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/chat.toml");
-            let text = std::fs::read_to_string(chat).expect("the preset");
-            let hour = text.replace("duration = \"30s\"", "duration = \"1h\"");
-            let chat = workload::Workload::parse(&hour, "chat.toml").expect("the preset");
-            let rows = chat.rows(0).map(Ok::<_, TraceError>);
-            Box::new(schedule::plan(rows, &Shape::default()).map(move |row| row.expect(sorted)))
-        }
+    if let Some(path) = trace {
+        let trace = read::open(Input::File(path), ReadOptions::default()).expect("a trace");
+        let rows = trace.rows().expect(sorted);
+        return Box::new(
+            schedule::plan(rows, &Shape::default()).map(move |row| row.expect(sorted)),
+        );
     }
+    let chat = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/chat.toml");
+    let text = std::fs::read_to_string(chat).expect("the preset");
+    let hour = text.replace("duration = \"30s\"", "duration = \"1h\"");
+    let chat = workload::Workload::parse(&hour, "chat.toml").expect("the preset");
+    let rows = chat.rows(0).map(Ok::<_, TraceError>);
+    Box::new(schedule::plan(rows, &Shape::default()).map(move |row| row.expect(sorted)))
 }

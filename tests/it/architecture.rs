@@ -20,7 +20,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("metrics", &["record", "schedule"]),
     ("report", &["metrics", "record", "schedule"]),
     ("sim", &["clock", "descriptors"]),
-    ("lab", &["clock", "replay", "sim", "metrics", "client", "record", "schedule"]),
+    ("lab", &["clock", "replay", "sim", "metrics", "client", "record", "schedule", "prompt"]),
     (
         "cli",
         &[

@@ -58,9 +58,8 @@ fn the_closed_loop_keeps_its_number_in_flight() {
     assert_eq!(spans.iter().filter(|(due, _)| *due == Nanos::ZERO).count(), 3);
 }
 
-#[test]
-fn a_trace_can_come_through_a_pipe() {
-    let place = Place::new();
+/// Runs with `text` on stdin.
+fn piped(place: &Place, text: &str) -> Said {
     let mut child = place
         .command(&["run", "-", "--out", "run"])
         .stdin(Stdio::piped())
@@ -69,27 +68,22 @@ fn a_trace_can_come_through_a_pipe() {
         .spawn()
         .expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    stdin.write_all(small_trace(20, 5).as_bytes()).expect("a reader");
+    stdin.write_all(text.as_bytes()).expect("a reader");
     drop(stdin);
-    Said::of(&child.wait_with_output().expect("an end")).expect(0);
+    Said::of(&child.wait_with_output().expect("an end"))
+}
+
+#[test]
+fn a_trace_can_come_through_a_pipe() {
+    let place = Place::new();
+    piped(&place, &small_trace(20, 5)).expect(0);
     assert_eq!(place.rows("run").len(), 20);
 }
 
 #[test]
 fn a_bad_row_on_stdin_ends_the_sending_and_keeps_what_was_sent() {
     let place = Place::new();
-    let mut child = place
-        .command(&["run", "-", "--out", "run"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    let text = small_trace(20, 5) + "oops\n";
-    stdin.write_all(text.as_bytes()).expect("a reader");
-    drop(stdin);
-    let said = Said::of(&child.wait_with_output().expect("an end")).expect(2);
+    let said = piped(&place, &(small_trace(20, 5) + "oops\n")).expect(2);
     assert!(said.stderr.contains("line 22"), "{said:?}");
     assert_eq!(place.rows("run").len(), 20, "rows in flight are followed");
 }

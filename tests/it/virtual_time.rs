@@ -1,40 +1,14 @@
 //! The same client, server and worker in virtual time: exact times, the same every time.
 
-use underfire::client::dialect::Api;
-use underfire::client::{Settings, Timeouts};
 use underfire::lab::{self, Setup};
 use underfire::metrics::{MEASURED, Percentile, Stat};
-use underfire::prompt::Prompter;
 use underfire::record::{Outcome, Row};
 use underfire::replay::Mode;
 use underfire::replay::drain::Drain;
-use underfire::replay::job::BodyMaker;
 use underfire::schedule::Planned;
 use underfire::sim;
 use underfire::trace::Request;
 use underfire::units::Nanos;
-
-fn setup(sim: sim::Settings) -> Setup {
-    Setup {
-        client: Settings {
-            authority: "sim".to_owned(),
-            path: Api::Chat.path().to_owned(),
-            timeouts: Timeouts::default(),
-            ignore_eos: false,
-        },
-        bodies: BodyMaker {
-            api: Api::Chat,
-            model: None,
-            include_usage: true,
-            ignore_eos: false,
-            prompter: Prompter::new(0, "none"),
-        },
-        mode: Mode::Open,
-        drain: Drain::default(),
-        warmup: Nanos::ZERO,
-        sim,
-    }
-}
 
 /// `(due_ms, input_tok, output_tok)` as a plan.
 fn plan(rows: &[(u64, u32, u32)]) -> impl Iterator<Item = Planned> + use<> {
@@ -61,7 +35,7 @@ fn fixed() -> sim::Settings {
 #[test]
 fn times_come_out_exactly() {
     let rows: Vec<_> = (0..50).map(|row| (row * 37, 20, 12)).collect();
-    let outcome = lab::replay(plan(&rows), &setup(fixed())).expect("a run");
+    let outcome = lab::replay(plan(&rows), &Setup::chat(fixed())).expect("a run");
     assert_eq!(outcome.rows.len(), 50);
     let ms = |n| Some(Nanos::from_millis(n));
     for row in &outcome.rows {
@@ -81,7 +55,8 @@ fn times_come_out_exactly() {
 #[test]
 fn waiting_in_the_servers_queue_is_in_the_latency() {
     let one_at_a_time = sim::Settings { max_running: 1, ..fixed() };
-    let outcome = lab::replay(plan(&[(0, 5, 3), (0, 5, 3), (0, 5, 3)]), &setup(one_at_a_time));
+    let outcome =
+        lab::replay(plan(&[(0, 5, 3), (0, 5, 3), (0, 5, 3)]), &Setup::chat(one_at_a_time));
     let mut ttft: Vec<u64> = outcome
         .expect("a run")
         .rows
@@ -94,7 +69,8 @@ fn waiting_in_the_servers_queue_is_in_the_latency() {
 
 #[test]
 fn the_closed_loop_is_due_when_a_stream_closes() {
-    let setup = Setup { mode: Mode::Closed { slots: 2, until: Nanos::MAX }, ..setup(fixed()) };
+    let setup =
+        Setup { mode: Mode::Closed { slots: 2, until: Nanos::MAX }, ..Setup::chat(fixed()) };
     let outcome = lab::replay(plan(&[(0, 5, 3); 6]), &setup).expect("a run");
     let mut due: Vec<u64> =
         outcome.rows.iter().map(|row| row.scheduled.expect("due").0 / 1_000_000).collect();
@@ -106,8 +82,9 @@ fn the_closed_loop_is_due_when_a_stream_closes() {
 fn a_run_repeats_to_the_last_digit() {
     let jittery = sim::Settings { jitter: 0.3, seed: 9, ..sim::Settings::default() };
     let rows: Vec<_> = (0..80).map(|row| (row * 20, 50, 30)).collect();
-    let run =
-        || -> Vec<Row> { lab::replay(plan(&rows), &setup(jittery.clone())).expect("a run").rows };
+    let run = || -> Vec<Row> {
+        lab::replay(plan(&rows), &Setup::chat(jittery.clone())).expect("a run").rows
+    };
     let first = run();
     assert_eq!(first, run());
     let distinct: std::collections::BTreeSet<_> = first.iter().map(|row| row.ttft).collect();
@@ -116,7 +93,7 @@ fn a_run_repeats_to_the_last_digit() {
 
 #[test]
 fn timeouts_and_drain_end_streams_at_their_instant() {
-    let mut timed = setup(fixed());
+    let mut timed = Setup::chat(fixed());
     timed.client.timeouts.total = Some(Nanos::from_millis(420));
     let outcome = lab::replay(plan(&[(0, 5, 100)]), &timed).expect("a run");
     let row = &outcome.rows[0];
@@ -124,7 +101,7 @@ fn timeouts_and_drain_end_streams_at_their_instant() {
     assert_eq!(row.close, Some(Nanos::from_millis(420)));
     assert_eq!(row.chunks, Some(5), "at 200, 250, 300, 350 and 400 ms");
 
-    let drained = Setup { drain: Drain::After(Nanos::from_secs(1)), ..setup(fixed()) };
+    let drained = Setup { drain: Drain::After(Nanos::from_secs(1)), ..Setup::chat(fixed()) };
     let outcome = lab::replay(plan(&[(0, 5, 2), (100, 5, 100)]), &drained).expect("a run");
     let cut: Vec<Outcome> = outcome.rows.iter().map(|row| row.outcome).collect();
     assert_eq!(cut, [Outcome::Ok, Outcome::Incomplete]);
@@ -133,7 +110,7 @@ fn timeouts_and_drain_end_streams_at_their_instant() {
 #[test]
 fn figures_add_up() {
     let rows: Vec<_> = (0..100).map(|row| (row * 100, 20, 12)).collect();
-    let outcome = lab::replay(plan(&rows), &setup(fixed())).expect("a run");
+    let outcome = lab::replay(plan(&rows), &Setup::chat(fixed())).expect("a run");
     let value = |metric, stat| outcome.summary.value(metric, MEASURED, stat);
     let percentile = |p| Stat::Percentile(Percentile::parse(p).expect("a percentile"));
     assert_eq!(value("requests", Stat::Mean), Some(100.0));
