@@ -158,7 +158,7 @@ pub(super) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// An error about this value; `why` continues "`rate` in [arrival] …".
+    /// An error about this value; `why` continues "`rate` in `[arrival]` …".
     pub(super) fn fail(&self, why: impl Into<String>) -> WorkloadError {
         WorkloadError::Value {
             key: self.name.to_owned(),
