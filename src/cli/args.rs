@@ -148,7 +148,7 @@ pub(super) struct OutputArgs {
     /// Name of the run folder below results/ (default: the source's)
     #[arg(long)]
     pub(super) name: Option<String>,
-    /// No progress, no summary; warnings and errors only
+    /// No progress, no notes, no summary; warnings and errors only
     #[arg(long)]
     pub(super) quiet: bool,
 }

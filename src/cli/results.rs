@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Exit;
 use super::args::RunArgs;
-use super::console::print;
+use super::console::{print, say};
 use super::server::Server;
 use super::traffic::Traffic;
 use crate::clock::Anchor;
@@ -50,6 +50,8 @@ impl Results {
             model: server.model.clone(),
             api: Some(args.target.api.to_string()),
             notices: traffic.notices().to_vec(),
+            // True until the run has ended: one that is killed never says so itself.
+            interrupted: true,
             ..Manifest::new(&command)
         };
         let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
@@ -78,8 +80,14 @@ impl Results {
         interrupted: bool,
         has_truth: bool,
         late_notices: &[String],
+        broken: Option<&str>,
     ) -> anyhow::Result<Exit> {
         let (summary, rows_written) = recorder.finish();
+        if let Some(broken) = broken {
+            let notice = format!("the run ended early: {broken}");
+            self.manifest.notices.push(notice.clone());
+            self.words.notices.push(notice);
+        }
         self.manifest.interrupted = interrupted;
         self.words.interrupted = interrupted;
         self.manifest.notices.extend_from_slice(late_notices);
@@ -101,6 +109,8 @@ impl Results {
         if !self.quiet {
             let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             print(&report::render(&summary, &self.words, color));
+        } else if let Some(warning) = failures(&summary) {
+            say(&warning);
         }
         rows_written?;
         Ok(match summary.all.count(Outcome::Ok) {
@@ -124,6 +134,23 @@ impl Results {
         let rows = read_rows(open("requests.csv")?)?.collect::<Result<Vec<_>, _>>()?;
         Ok(lab::check(&rows, anchor.monotonic, &truth))
     }
+}
+
+/// One line about the rows that failed, for a run that is otherwise quiet.
+fn failures(summary: &Summary) -> Option<String> {
+    let all = &summary.all;
+    let kinds: Vec<String> = all
+        .outcomes
+        .iter()
+        .filter(|(outcome, _)| outcome.is_error())
+        .map(|(outcome, n)| match all.first_errors.get(outcome) {
+            Some(error) => format!("{n} {outcome} ({error})"),
+            None => format!("{n} {outcome}"),
+        })
+        .collect();
+    let (errors, rows) = (all.errors(), all.rows());
+    (errors > 0)
+        .then(|| format!("warning: {errors} of {rows} requests failed: {}", kinds.join(", ")))
 }
 
 /// `arrival 0.08 / 0.31 / 1.20 ms` and so on.

@@ -23,17 +23,24 @@ use crate::units::Nanos;
 /// Carries out the command.
 pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
     let traffic = Traffic::open(args)?;
-    traffic.say_notices();
-    let facts = traffic.look_ahead()?;
-    if let Some(facts) = &facts {
-        anyhow::ensure!(facts.rows > 0, traffic.nothing_left(facts));
+    if !args.output.quiet {
+        traffic.say_notices();
+    }
+    let facts = traffic.look_ahead(args.target.api)?;
+    match &facts {
+        Some(facts) => check_plan(args, &traffic, facts)?,
+        None => anyhow::ensure!(
+            !args.output.dry_run && args.output.plan.is_none(),
+            "a stream can be read once only, so it has no --dry-run and no --plan\nhint: give a file"
+        ),
     }
     if let Some(path) = &args.output.plan {
         traffic.write_plan(path)?;
     }
     if args.output.dry_run {
-        let facts = facts.context("a stream has no dry run\nhint: give a file")?;
-        print(&traffic.describe(&facts));
+        if let Some(facts) = &facts {
+            print(&traffic.describe(facts));
+        }
         return Ok(Exit::Ok);
     }
     match reach(args) {
@@ -44,6 +51,28 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// A schedule's first row is not waited for longer than this.
+const LONGEST_WAIT: Nanos = Nanos::from_secs(24 * 3600);
+
+/// What makes a plan not worth sending.
+fn check_plan(args: &RunArgs, traffic: &Traffic, facts: &PlanFacts) -> anyhow::Result<()> {
+    anyhow::ensure!(facts.rows > 0, traffic.nothing_left(facts));
+    let warmup = args.limits.warmup;
+    anyhow::ensure!(
+        facts.last_due.is_none_or(|last| warmup <= last),
+        "--warmup {:.3}s leaves nothing to measure: the last row is due at {:.3} s",
+        warmup.as_secs_f64(),
+        facts.last_due.unwrap_or_default().as_secs_f64()
+    );
+    anyhow::ensure!(
+        facts.first_due.is_none_or(|first| first <= LONGEST_WAIT),
+        "the first row is due after {:.1} days: are its times absolute?\nhint: --from T starts there, \
+         --max-gap D shortens the wait, --time-unit names the unit",
+        facts.first_due.unwrap_or_default().as_secs_f64() / 86_400.0
+    );
+    Ok(())
 }
 
 /// The server at `--url`, asked before any folder is made; `None` where one is to be simulated.
@@ -84,13 +113,16 @@ fn replay(
     let (recorder, anchor) = live.finish();
     let has_truth = server.end();
     // Whatever went wrong, what was measured is written first.
-    let exit = results.close(recorder, anchor, interrupted, has_truth, &traffic.late_notices());
-    ran.map_err(|error| match error {
+    let ran = ran.map_err(|error| match error {
         ReplayError::Worker(error) => anyhow::Error::new(error).context("cannot start a worker"),
         ReplayError::Plan(error) => error.into(),
         ReplayError::Content(error) => error.into(),
         ReplayError::Caller(error) => error,
-    })?;
+    });
+    let broken = ran.as_ref().err().map(|error| format!("{error:#}"));
+    let late = traffic.late_notices();
+    let exit = results.close(recorder, anchor, interrupted, has_truth, &late, broken.as_deref());
+    ran?;
     exit
 }
 

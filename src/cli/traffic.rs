@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::args::RunArgs;
 use super::console::say;
+use crate::client::dialect::Api;
 use crate::schedule::{self, Plan, PlanFacts, Shape};
 use crate::trace::Request;
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceError};
@@ -86,14 +87,24 @@ impl Traffic {
     }
 
     /// The plan's figures, by running through it once; `None` where that would use it up.
-    pub(super) fn look_ahead(&self) -> Result<Option<PlanFacts>, TraceError> {
+    /// A row that the API cannot carry is found here, before any load.
+    pub(super) fn look_ahead(&self, api: Api) -> anyhow::Result<Option<PlanFacts>> {
         match &self.kind {
             Kind::Trace(trace) if trace.facts().is_none() => return Ok(None),
             _ => {}
         }
         let mut plan = self.plan()?;
         for planned in &mut plan {
-            planned?;
+            let request = planned?.request;
+            let has_messages = request.content.is_some_and(|content| content.messages.is_some());
+            if has_messages && api == Api::Completions {
+                bail!(
+                    "row {} of {} has `messages`, which the completions API does not take\nhint: \
+                     --api chat",
+                    request.row,
+                    self.name
+                );
+            }
         }
         // A generator may go on for ever; a file is worth reading to its end for what was left out.
         if let Kind::Trace(_) = self.kind {
@@ -114,7 +125,8 @@ impl Traffic {
     pub(super) fn describe(&self, facts: &PlanFacts) -> String {
         let mut text = format!("plan: {} rows of {}", facts.rows, self.source_words());
         if let (Some(first), Some(last)) = (facts.first_due, facts.last_due) {
-            let span = last.since(first).as_secs_f64();
+            // As the summary counts: over the window from `t0` to the last due time.
+            let span = last.as_secs_f64();
             let _ = write!(
                 text,
                 ", due from {:.3} s to {:.3} s",
@@ -122,7 +134,7 @@ impl Traffic {
                 last.as_secs_f64()
             );
             if span > 0.0 {
-                let _ = write!(text, " ({:.2} req/s)", (facts.rows - 1) as f64 / span);
+                let _ = write!(text, " ({:.2} req/s)", facts.rows as f64 / span);
             }
         } else if self.shape.closed_loop {
             text.push_str(", each due when a slot comes free");

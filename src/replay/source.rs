@@ -147,12 +147,14 @@ impl<R> Source<R> for ClosedLoop<R> {
         self.head = Head::of(row);
     }
 
-    fn next(&mut self, _now: Nanos, ended: &[Ended]) -> Due<R> {
+    fn next(&mut self, now: Nanos, ended: &[Ended]) -> Due<R> {
         self.free.extend(ended.iter().map(|ended| ended.at));
         debug_assert!(self.free.len() <= self.slots, "more endings than sends");
         match (&self.head, self.free.front()) {
             (Head::None, _) => Due::Done,
             (_, Some(free)) if *free >= self.until => Due::Done,
+            (_, None) if now >= self.until => Due::Done,
+            (_, None) if self.until < Nanos::MAX => Due::At(self.until),
             (_, None) => Due::End,
             (Head::Unknown, Some(_)) => Due::Row,
             (Head::Row(_), Some(_)) => match (self.head.take(), self.free.pop_front()) {
@@ -198,7 +200,10 @@ mod tests {
                     flying.push(now + lasts);
                     most = most.max(flying.len());
                 }
-                Due::At(at) => now = at.0,
+                // An ending may come first.
+                Due::At(at) => {
+                    now = flying.iter().copied().filter(|end| *end > now).fold(at.0, u64::min);
+                }
                 Due::End => now = *flying.iter().min().expect("something in flight"),
                 Due::Done => return (sends, most),
             }
@@ -223,6 +228,15 @@ mod tests {
     fn the_closed_loop_ends_at_its_time() {
         let (sends, _) = drive(ClosedLoop::new(1, Nanos(25)), &[0; 100], 10);
         assert_eq!(sends.len(), 3, "due at 0, 10 and 20");
+    }
+
+    #[test]
+    fn the_closed_loop_ends_at_its_time_though_no_slot_comes_free() {
+        let mut source = ClosedLoop::new(1, Nanos(25));
+        source.offer(Some(Row(0)));
+        assert!(matches!(source.next(Nanos(0), &[]), Due::Send { .. }));
+        assert_eq!(source.next(Nanos(3), &[]), Due::At(Nanos(25)));
+        assert_eq!(source.next(Nanos(25), &[]), Due::Done);
     }
 
     #[test]
