@@ -3,6 +3,7 @@
 
 mod architecture;
 mod bad_input;
+mod faults;
 mod plan;
 mod program;
 mod replay;
