@@ -5,7 +5,9 @@
 //! [`worker::Worker`] runs in virtual time in [`crate::lab`]. Deliberately absent: anything between
 //! the schedule and the send that waits for a response.
 
+pub mod capacity;
 pub mod drain;
+pub mod gate;
 pub mod job;
 pub mod lookahead;
 pub mod source;
@@ -25,6 +27,7 @@ use crate::record::StreamRecord;
 use crate::schedule::Planned;
 use crate::units::Nanos;
 use drain::{Drain, Shared};
+use gate::Capped;
 use job::{BodyMaker, Job, JobError};
 use lookahead::Lookahead;
 use source::{ClosedLoop, FixedSchedule, Source};
@@ -51,6 +54,18 @@ pub enum Mode {
         /// End of the run, as an offset from `t0`.
         until: Nanos,
     },
+    /// Each at its own time, or as soon after it as fewer than `slots` are in flight.
+    Capped {
+        /// Requests in flight.
+        slots: usize,
+        /// When the plan's last row is due, where that is known.
+        last_due: Option<Nanos>,
+    },
+}
+
+/// How many of `slots` are those of worker `index` of `workers`.
+fn share_of(slots: usize, workers: usize, index: usize) -> usize {
+    slots / workers + usize::from(index < slots % workers)
 }
 
 /// Everything about a run but its plan.
@@ -183,7 +198,7 @@ where
     })
 }
 
-/// One queue a worker; in the closed loop all share one, so that a free slot takes the next row.
+/// One queue a worker; where slots count all share one, so that a free slot takes the next row.
 fn queues(setup: &Setup) -> Vec<Arc<Lookahead>> {
     match setup.mode {
         Mode::Open => {
@@ -192,7 +207,7 @@ fn queues(setup: &Setup) -> Vec<Arc<Lookahead>> {
                 .take(workers)
                 .collect()
         }
-        Mode::Closed { slots, .. } => {
+        Mode::Closed { slots, .. } | Mode::Capped { slots, .. } => {
             let workers = setup.workers.min(slots).max(1);
             vec![Lookahead::new(LOOKAHEAD_BYTES); workers]
         }
@@ -258,8 +273,14 @@ impl Seat {
                 Mode::Open => self.work(setup, clock, t0, FixedSchedule::new(), records).await,
                 Mode::Closed { slots, until } => {
                     let workers = setup.workers.min(slots).max(1);
-                    let slots = slots / workers + usize::from(self.index < slots % workers);
+                    let slots = share_of(slots, workers, self.index);
                     self.work(setup, clock, t0, ClosedLoop::new(slots, until), records).await;
+                }
+                Mode::Capped { slots, last_due } => {
+                    let workers = setup.workers.min(slots).max(1);
+                    let slots = share_of(slots, workers, self.index);
+                    let source = Capped::new(FixedSchedule::new(), slots, last_due);
+                    self.work(setup, clock, t0, source, records).await;
                 }
             }
             Ok(())
@@ -289,6 +310,7 @@ impl Seat {
                 // The receiver outlives the workers.
                 let _ = records.send(Box::new(record));
             }),
+            done: false,
         };
         worker.run().await;
     }

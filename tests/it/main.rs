@@ -4,7 +4,9 @@
 mod architecture;
 mod bad_input;
 mod faults;
+mod in_flight;
 mod plan;
 mod program;
 mod replay;
+mod sockets;
 mod virtual_time;
