@@ -81,12 +81,13 @@ impl<'a> Stream<'a> {
         if is_compressed(&head) {
             return Err(Failure::new(Outcome::StreamError, compressed_words(&head)));
         }
-        if head.content_type == "application/json" {
+        if let Some(form) = other_form(&head.content_type) {
             let message = self.message(&mut exchange).await?;
-            let error = format!("expected a stream of events, got one JSON body: {message}");
+            let error = format!("expected a stream of events, got one {form}: {message}");
             return Err(Failure::new(Outcome::StreamError, error));
         }
         self.events(&mut exchange).await?;
+        self.expect_events(&head)?;
         if self.done || exchange.has_ended() {
             recycle(self.client, exchange).await;
         }
@@ -241,6 +242,20 @@ impl<'a> Stream<'a> {
         chunk.error.map_or(Ok(()), |error| Err(Failure::new(Outcome::StreamError, error)))
     }
 
+    /// A body without an event was no stream of events, whatever else it was.
+    fn expect_events(&self, head: &Head) -> Result<(), Failure> {
+        if self.done || self.record.first_event.is_some() || self.record.error.is_some() {
+            return Ok(());
+        }
+        let form = match head.content_type.as_str() {
+            "text/event-stream" => return Ok(()),
+            "" => "none",
+            form => form,
+        };
+        let error = format!("a whole body without an event (content-type: {form})");
+        Err(Failure::new(Outcome::Truncated, error))
+    }
+
     /// The outcome of a stream that was followed to its end.
     fn verdict(&mut self) -> Result<Outcome, Failure> {
         let record = &mut self.record;
@@ -300,6 +315,16 @@ impl<'a> Stream<'a> {
         let has_token = self.record.tokens.count() > 0;
         let timeouts = &self.client.settings.timeouts;
         timeouts.streaming(self.sent, self.watch.last_byte(), has_token)
+    }
+}
+
+/// What a body is that is no stream of events, by its type. Other types are read as one, since not
+/// every server names it.
+fn other_form(content_type: &str) -> Option<&'static str> {
+    match content_type {
+        "application/json" | "application/problem+json" => Some("JSON body"),
+        "text/html" => Some("HTML page"),
+        _ => None,
     }
 }
 
