@@ -91,6 +91,11 @@ pub(super) struct ShapeArgs {
     /// Closed loop: keep N requests in flight instead of following the schedule
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(super) concurrency: Option<u32>,
+    /// Keep at most N requests in flight: rows that find no room leave later, their latency counts from
+    /// when they were due, and the wait shows as lag
+    #[arg(long, value_name = "N", conflicts_with = "concurrency",
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) max_in_flight: Option<u32>,
     /// Cut prompts to N tokens
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_input_tok: Option<u32>,

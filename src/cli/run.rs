@@ -15,7 +15,7 @@ use crate::clock::Utc;
 use crate::metrics::Window;
 use crate::prompt::Prompter;
 use crate::replay::job::BodyMaker;
-use crate::replay::{self, Mode, ReplayError, Setup};
+use crate::replay::{self, Mode, ReplayError, Setup, capacity};
 use crate::report::{Folder, Recorder};
 use crate::schedule::PlanFacts;
 use crate::units::Nanos;
@@ -107,7 +107,10 @@ fn replay(
     let results = Results::open(args, traffic, facts, &server, folder)?;
 
     let mut live = Live::new(recorder, facts.map(|facts| facts.rows), args.output.quiet);
-    let setup = setup(args, &server, &started);
+    let setup = setup(args, &server, &started, facts);
+    if let Some(words) = shortage(&setup, facts) {
+        say(&format!("warning: {words}"));
+    }
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
     let interrupted = *stop.borrow() && ran.is_ok();
     let (recorder, anchor) = live.finish();
@@ -126,7 +129,29 @@ fn replay(
     exit
 }
 
-fn setup(args: &RunArgs, server: &Server, started: &str) -> Setup {
+/// What decides when rows leave.
+fn mode(args: &RunArgs, facts: Option<&PlanFacts>) -> Mode {
+    match (args.shape.concurrency, args.shape.max_in_flight) {
+        (Some(slots), _) => {
+            Mode::Closed { slots: slots as usize, until: args.shape.duration.unwrap_or(Nanos::MAX) }
+        }
+        (None, Some(slots)) => {
+            Mode::Capped { slots: slots as usize, last_due: facts.and_then(|facts| facts.last_due) }
+        }
+        (None, None) => Mode::Open,
+    }
+}
+
+/// What to say where the system allows fewer streams than the run may need.
+fn shortage(setup: &Setup, facts: Option<&PlanFacts>) -> Option<String> {
+    let streams = match setup.mode {
+        Mode::Closed { slots, .. } | Mode::Capped { slots, .. } => slots as u64,
+        Mode::Open => facts.map(|facts| capacity::expected_streams(facts.rows, facts.last_due))?,
+    };
+    capacity::shortage(streams)
+}
+
+fn setup(args: &RunArgs, server: &Server, started: &str, facts: Option<&PlanFacts>) -> Setup {
     let limits = &args.limits;
     let salt = match args.shape.salt.as_str() {
         "none" => "",
@@ -157,13 +182,7 @@ fn setup(args: &RunArgs, server: &Server, started: &str) -> Setup {
             prompter: Prompter::new(args.shape.seed, salt),
         },
         workers: limits.workers.map_or(cores, usize::from),
-        mode: match args.shape.concurrency {
-            None => Mode::Open,
-            Some(slots) => Mode::Closed {
-                slots: slots as usize,
-                until: args.shape.duration.unwrap_or(Nanos::MAX),
-            },
-        },
+        mode: mode(args, facts),
         drain: limits.drain.unwrap_or_default(),
     }
 }

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderMap};
+use hyper::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
 use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 
@@ -29,6 +29,10 @@ pub(super) struct Head {
     pub(super) status: StatusCode,
     /// `content-type`, lower case, without parameters; empty when absent.
     pub(super) content_type: String,
+    /// `content-encoding`, lower case; empty when absent.
+    pub(super) encoding: String,
+    /// Where a redirect leads, without user and query; empty when absent.
+    pub(super) location: String,
     pub(super) at: Nanos,
 }
 
@@ -78,7 +82,9 @@ impl Exchange {
         self.body = Some(body);
         Ok(Head {
             status: head.status,
-            content_type: content_type(&head.headers),
+            content_type: media_type(text(&head.headers, &CONTENT_TYPE)),
+            encoding: text(&head.headers, &CONTENT_ENCODING).trim().to_ascii_lowercase(),
+            location: place(text(&head.headers, &LOCATION)),
             at: self.last_read.get(),
         })
     }
@@ -162,7 +168,45 @@ fn may_keep(version: Version, headers: &HeaderMap) -> bool {
     version >= Version::HTTP_11 && !says_close
 }
 
-fn content_type(headers: &HeaderMap) -> String {
-    let full = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+/// A header's value, where it is text.
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
+}
+
+fn media_type(full: &str) -> String {
     full.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
+}
+
+/// A URL without what may be secret in it: user part, query and fragment.
+fn place(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or("").trim();
+    let Some((scheme, rest)) = url.split_once("//") else {
+        return url.to_owned();
+    };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.rsplit('@').next().unwrap_or("");
+    format!("{scheme}//{host}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_keeps_no_secret() {
+        for (url, expect) in [
+            ("https://user:secret@h:1/v1/x?key=secret#y", "https://h:1/v1/x"),
+            ("http://h", "http://h"),
+            ("//h/a@b", "//h/a@b"),
+            ("/login?token=secret", "/login"),
+            ("", ""),
+        ] {
+            assert_eq!(place(url), expect);
+        }
+    }
+
+    #[test]
+    fn a_media_type_has_no_parameters() {
+        assert_eq!(media_type("Text/Event-Stream; charset=utf-8"), "text/event-stream");
+    }
 }

@@ -6,6 +6,7 @@
 
 mod connect;
 mod exchange;
+mod limit;
 mod probe;
 mod stream;
 mod watch;

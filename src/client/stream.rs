@@ -15,6 +15,7 @@ use super::Client;
 use super::connect::Stamped;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head};
+use super::limit::Deadline;
 use super::sse;
 use super::watch::{Cut, Watch};
 use crate::record::{Outcome, StreamRecord, Usage};
@@ -73,16 +74,20 @@ impl<'a> Stream<'a> {
             .map_err(|error| Failure::new(Outcome::Connect, error.to_string()))?;
         let head = self.head(&mut exchange, body).await?;
         if head.status != StatusCode::OK {
-            let message = self.message(&mut exchange).await?;
+            let message = self.refusal(&mut exchange, &head).await?;
             recycle(self.client, exchange).await;
             return Err(Failure::new(Outcome::Http(head.status.as_u16()), message));
         }
-        if head.content_type == "application/json" {
+        if is_compressed(&head) {
+            return Err(Failure::new(Outcome::StreamError, compressed_words(&head)));
+        }
+        if let Some(form) = other_form(&head.content_type) {
             let message = self.message(&mut exchange).await?;
-            let error = format!("expected a stream of events, got one JSON body: {message}");
+            let error = format!("expected a stream of events, got one {form}: {message}");
             return Err(Failure::new(Outcome::StreamError, error));
         }
         self.events(&mut exchange).await?;
+        self.expect_events(&head)?;
         if self.done || exchange.has_ended() {
             recycle(self.client, exchange).await;
         }
@@ -94,13 +99,13 @@ impl<'a> Stream<'a> {
             self.record.conn_reused = Some(true);
             return Ok(connection);
         }
-        let deadline = self.deadline([self.client.settings.timeouts.connect, None]);
+        let deadline = self.client.settings.timeouts.connecting(self.sent);
         let dial = self.client.pool.dial();
         let connection = self
             .watch
-            .guard(&self.client.clock, deadline, dial)
+            .guard(&self.client.clock, deadline.map(|deadline| deadline.at), dial)
             .await
-            .map_err(|cut| cut_failure(cut, "before a connection was made"))?
+            .map_err(|cut| cut_failure(cut, deadline, "before a connection was made"))?
             .map_err(|error| dial_failure(&error))?;
         self.record.conn_reused = Some(false);
         self.record.connect = Some(self.client.clock.now().since(self.sent));
@@ -117,12 +122,12 @@ impl<'a> Stream<'a> {
             .header(ACCEPT_ENCODING, "identity")
             .body(Full::new(body))
             .map_err(|error| Failure::new(Outcome::Client, error.to_string()))?;
-        let deadline = self.deadline([settings.timeouts.first_token, None]);
+        let deadline = settings.timeouts.responding(self.sent);
         let head = self
             .watch
-            .guard(&self.client.clock, deadline, exchange.send(request))
+            .guard(&self.client.clock, deadline.map(|deadline| deadline.at), exchange.send(request))
             .await
-            .map_err(|cut| cut_failure(cut, "before the response began"))?
+            .map_err(|cut| cut_failure(cut, deadline, "before the response began"))?
             .map_err(|error| self.no_response(&error))?;
         self.watch.saw_byte(head.at);
         self.record.headers = Some(self.client.offset(head.at));
@@ -151,8 +156,9 @@ impl<'a> Stream<'a> {
         while !self.done {
             let deadline = self.stream_deadline();
             let next = poll_fn(|context| exchange.poll_chunk(context));
-            let next = self.watch.guard(&self.client.clock, deadline, next).await;
-            match next.map_err(|cut| cut_failure(cut, "in mid-stream"))? {
+            let at = deadline.map(|deadline| deadline.at);
+            let next = self.watch.guard(&self.client.clock, at, next).await;
+            match next.map_err(|cut| cut_failure(cut, deadline, "in mid-stream"))? {
                 Some(Ok((bytes, at))) => {
                     self.watch.saw_byte(at);
                     self.decode(&mut decoder, Some(&bytes), at)?;
@@ -228,10 +234,26 @@ impl<'a> Stream<'a> {
             record.finish_reason = Some(one_line(&reason));
         }
         if let Some(usage) = chunk.usage {
-            record.usage = Some(latest(record.usage, usage));
+            // After a finish reason no count is a running one, a count of zero included.
+            let running = usage.running && record.finish_reason.is_none();
+            record.usage = Some(latest(record.usage, Usage { running, ..usage }));
         }
         // Last, so that a token that came with the error is still counted.
         chunk.error.map_or(Ok(()), |error| Err(Failure::new(Outcome::StreamError, error)))
+    }
+
+    /// A body without an event was no stream of events, whatever else it was.
+    fn expect_events(&self, head: &Head) -> Result<(), Failure> {
+        if self.done || self.record.first_event.is_some() || self.record.error.is_some() {
+            return Ok(());
+        }
+        let form = match head.content_type.as_str() {
+            "text/event-stream" => return Ok(()),
+            "" => "none",
+            form => form,
+        };
+        let error = format!("a whole body without an event (content-type: {form})");
+        Err(Failure::new(Outcome::Truncated, error))
     }
 
     /// The outcome of a stream that was followed to its end.
@@ -256,14 +278,27 @@ impl<'a> Stream<'a> {
         }
     }
 
+    /// Why a status other than 200 came, in the server's words.
+    async fn refusal(&mut self, exchange: &mut Exchange, head: &Head) -> Result<String, Failure> {
+        let message = self.message(exchange).await?;
+        if is_compressed(head) {
+            return Ok(compressed_words(head));
+        }
+        if head.status.is_redirection() && !head.location.is_empty() {
+            return Ok(format!("{message} (to {}, not followed)", head.location));
+        }
+        Ok(message)
+    }
+
     /// One readable line from a body that is no stream.
     async fn message(&mut self, exchange: &mut Exchange) -> Result<String, Failure> {
         let mut body = Vec::new();
         while body.len() < ERROR_BODY_LIMIT {
             let next = poll_fn(|context| exchange.poll_chunk(context));
             let deadline = self.stream_deadline();
-            let next = self.watch.guard(&self.client.clock, deadline, next).await;
-            match next.map_err(|cut| cut_failure(cut, "in the error's body"))? {
+            let at = deadline.map(|deadline| deadline.at);
+            let next = self.watch.guard(&self.client.clock, at, next).await;
+            match next.map_err(|cut| cut_failure(cut, deadline, "in the error's body"))? {
                 Some(Ok((bytes, at))) => {
                     self.watch.saw_byte(at);
                     self.record.close = Some(self.client.offset(at));
@@ -276,19 +311,33 @@ impl<'a> Stream<'a> {
         Ok(dialect::error_message(&body))
     }
 
-    fn stream_deadline(&self) -> Option<Nanos> {
+    fn stream_deadline(&self) -> Option<Deadline> {
+        let has_token = self.record.tokens.count() > 0;
         let timeouts = &self.client.settings.timeouts;
-        let waits_for_first = self.record.tokens.count() == 0;
-        let first = timeouts.first_token.filter(|_| waits_for_first);
-        let idle = timeouts.idle.map(|idle| (self.watch.last_byte() + idle).since(self.sent));
-        self.deadline([first, idle])
+        timeouts.streaming(self.sent, self.watch.last_byte(), has_token)
     }
+}
 
-    /// The earliest of `spans` and the limit for the whole, counted from the send.
-    fn deadline(&self, spans: [Option<Nanos>; 2]) -> Option<Nanos> {
-        let total = self.client.settings.timeouts.total;
-        spans.into_iter().chain([total]).flatten().min().map(|span| self.sent + span)
+/// What a body is that is no stream of events, by its type. Other types are read as one, since not
+/// every server names it.
+fn other_form(content_type: &str) -> Option<&'static str> {
+    match content_type {
+        "application/json" | "application/problem+json" => Some("JSON body"),
+        "text/html" => Some("HTML page"),
+        _ => None,
     }
+}
+
+fn is_compressed(head: &Head) -> bool {
+    !matches!(head.encoding.as_str(), "" | "identity")
+}
+
+fn compressed_words(head: &Head) -> String {
+    let encoding = &head.encoding;
+    format!(
+        "the answer came compressed (content-encoding: {encoding}) although identity was asked for, \
+         so its events cannot be timed; turn compression off for event streams"
+    )
 }
 
 /// Puts the connection back once the body has ended: at once where it has, so that the next request
@@ -329,10 +378,14 @@ fn latest(before: Option<Usage>, last: Usage) -> Usage {
     }
 }
 
-fn cut_failure(cut: Cut, place: &str) -> Failure {
-    match cut {
-        Cut::Stopped => Failure::new(Outcome::Incomplete, format!("cut by us {place}")),
-        Cut::Deadline => Failure::new(Outcome::Timeout, format!("a time limit ran out {place}")),
+fn cut_failure(cut: Cut, deadline: Option<Deadline>, place: &str) -> Failure {
+    match (cut, deadline) {
+        (Cut::Deadline, Some(deadline)) => {
+            Failure::new(Outcome::Timeout, format!("{}, given up {place}", deadline.words()))
+        }
+        (Cut::Deadline | Cut::Stopped, _) => {
+            Failure::new(Outcome::Incomplete, format!("cut by us {place}"))
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::prompt::Prompter;
 use crate::record::{Row, StreamRecord};
 use crate::replay::Mode;
 use crate::replay::drain::{Drain, Shared};
+use crate::replay::gate::Capped;
 use crate::replay::job::{BodyMaker, Job, JobError};
 use crate::replay::lookahead::Inline;
 use crate::replay::source::{ClosedLoop, FixedSchedule, Source};
@@ -134,6 +135,10 @@ pub fn replay(plan: impl Iterator<Item = Planned>, setup: &Setup) -> Result<Outc
                 Mode::Closed { slots, until } => {
                     work(setup, clock, &server, ClosedLoop::new(slots, until), rows, sink).await;
                 }
+                Mode::Capped { slots, last_due } => {
+                    let source = Capped::new(FixedSchedule::new(), slots, last_due);
+                    work(setup, clock, &server, source, rows, sink).await;
+                }
             }
             server.finish()
         }
@@ -177,6 +182,7 @@ async fn work(
         shared: Arc::new(Shared::new(1)),
         index: 0,
         sink,
+        done: false,
     };
     worker.run().await;
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 use super::drain::Shared;
+use super::gate::Capped;
 use super::job::Job;
 use super::lookahead::Lookahead;
 use super::source::{ClosedLoop, FixedSchedule, Source};
@@ -119,6 +120,11 @@ impl<'scope> Crew<'scope> {
     }
 }
 
+/// How many of `slots` are those of worker `index` of `workers`.
+fn share_of(slots: usize, workers: usize, index: usize) -> usize {
+    slots / workers + usize::from(index < slots % workers)
+}
+
 /// A worker's thread before it has a clock.
 struct Seat {
     index: usize,
@@ -146,8 +152,14 @@ impl Seat {
                 Mode::Open => self.work(setup, clock, t0, FixedSchedule::new(), records).await,
                 Mode::Closed { slots, until } => {
                     let workers = setup.workers.min(slots).max(1);
-                    let slots = slots / workers + usize::from(self.index < slots % workers);
+                    let slots = share_of(slots, workers, self.index);
                     self.work(setup, clock, t0, ClosedLoop::new(slots, until), records).await;
+                }
+                Mode::Capped { slots, last_due } => {
+                    let workers = setup.workers.min(slots).max(1);
+                    let slots = share_of(slots, workers, self.index);
+                    let source = Capped::new(FixedSchedule::new(), slots, last_due);
+                    self.work(setup, clock, t0, source, records).await;
                 }
             }
             Ok(())
@@ -177,6 +189,7 @@ impl Seat {
                 // The receiver outlives the workers.
                 let _ = records.send(Box::new(record));
             }),
+            done: false,
         };
         worker.run().await;
     }

@@ -5,8 +5,10 @@
 //! [`worker::Worker`] runs in virtual time in [`crate::lab`]. Deliberately absent: anything between
 //! the schedule and the send that waits for a response.
 
+pub mod capacity;
 mod crew;
 pub mod drain;
+pub mod gate;
 pub mod job;
 pub mod lookahead;
 mod maker;
@@ -43,6 +45,13 @@ pub enum Mode {
         slots: usize,
         /// End of the run, as an offset from `t0`.
         until: Nanos,
+    },
+    /// Each at its own time, or as soon after it as fewer than `slots` are in flight.
+    Capped {
+        /// Requests in flight.
+        slots: usize,
+        /// When the plan's last row is due, where that is known.
+        last_due: Option<Nanos>,
     },
 }
 
@@ -128,7 +137,7 @@ where
     })
 }
 
-/// One queue a worker; in the closed loop all share one, so that a free slot takes the next row.
+/// One queue a worker; where slots count all share one, so that a free slot takes the next row.
 fn queues(setup: &Setup) -> Vec<Arc<Lookahead>> {
     match setup.mode {
         Mode::Open => {
@@ -137,7 +146,7 @@ fn queues(setup: &Setup) -> Vec<Arc<Lookahead>> {
                 .take(workers)
                 .collect()
         }
-        Mode::Closed { slots, .. } => {
+        Mode::Closed { slots, .. } | Mode::Capped { slots, .. } => {
             let workers = setup.workers.min(slots).max(1);
             vec![Lookahead::new(LOOKAHEAD_BYTES); workers]
         }

@@ -41,6 +41,13 @@ pub enum Due<R> {
     Done,
 }
 
+/// That rows are held back from their time, by a cap on requests in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// When the plan's last row is due, where that is known.
+    pub last_due: Option<Nanos>,
+}
+
 /// Decides what is due next.
 pub trait Source<R> {
     /// Hands over the plan's next row; `None`: the plan has ended. Only after [`Due::Row`].
@@ -48,6 +55,14 @@ pub trait Source<R> {
 
     /// What is due at `now`, given the requests that ended since the last call.
     fn next(&mut self, now: Nanos, ended: &[Ended]) -> Due<R>;
+
+    /// Whether it holds rows back.
+    fn held(&self) -> Option<Held> {
+        None
+    }
+
+    /// The run is over, so nothing is held back any more: what it still names is recorded, not sent.
+    fn release(&mut self) {}
 }
 
 /// Where a source stands in its plan.

@@ -47,6 +47,17 @@ pub struct Worker<S, R> {
     pub index: usize,
     /// Takes each finished record.
     pub sink: Rc<dyn Fn(StreamRecord)>,
+    /// Whether the others know that nothing more is due; false at first.
+    pub done: bool,
+}
+
+/// Why nothing more is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// The plan is at its end.
+    Sent,
+    /// The run is.
+    Stopped,
 }
 
 /// The open streams of a worker.
@@ -67,7 +78,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         if stopped {
             self.record_unsent();
         }
-        self.shared.source_done(self.index);
+        self.source_is_done();
         self.follow(&streams).await;
     }
 
@@ -97,16 +108,48 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
                         let row = poll_fn(|context| self.rows.poll_next(context)).await;
                         self.source.offer(row);
                     }
-                    Due::End => streams.changed.notified().await,
-                    Due::Done => return true,
+                    Due::End => {
+                        return self.wait_for_an_end(streams).await.then_some(Over::Stopped);
+                    }
+                    Due::Done => return Some(Over::Sent),
                 }
-                false
+                None
             };
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return true,
-                done = wait => if done { return false },
+                over = wait => if let Some(over) = over { return over == Over::Stopped },
             }
+        }
+    }
+
+    /// Waits until a request ends; true when it is too late for that. A source that holds rows back
+    /// counts as done once the last of them fell due: streams that never end would else keep them,
+    /// and the run, for ever.
+    async fn wait_for_an_end(&mut self, streams: &Streams) -> bool {
+        let Some(last_due) = self.source.held().and_then(|held| held.last_due) else {
+            streams.changed.notified().await;
+            return false;
+        };
+        let (now, last_due_at) = (self.clock.now(), self.t0 + last_due);
+        if now >= last_due_at {
+            self.shared.fell_due(self.index, last_due);
+            self.source_is_done();
+            if self.is_drained(streams) {
+                return true;
+            }
+        }
+        tokio::select! {
+            () = streams.changed.notified() => {}
+            () = self.clock.sleep_until(last_due_at.max(now + DRAIN_LOOK)) => {}
+        }
+        false
+    }
+
+    /// Says so to the other workers, once.
+    fn source_is_done(&mut self) {
+        if !std::mem::replace(&mut self.done, true) {
+            self.shared.source_done(self.index);
         }
     }
 
@@ -128,11 +171,16 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
     /// Rows that fell due before the stop and were not sent are rows all the same.
     fn record_unsent(&mut self) {
         let now = self.clock.now().since(self.t0);
+        let error = match self.source.held() {
+            None => "the run ended before it was sent",
+            Some(_) => "the run ended before --max-in-flight let it be sent",
+        };
+        self.source.release();
         let mut context = Context::from_waker(Waker::noop());
         loop {
             match self.source.next(now, &[]) {
                 Due::Send { row, due } => {
-                    let error = Some("the run ended before it was sent".to_owned());
+                    let error = Some(error.to_owned());
                     let record =
                         StreamRecord { outcome: Outcome::Unsent, error, ..row.record(due) };
                     self.shared.fell_due(self.index, due);

@@ -6,11 +6,13 @@
 //! room but `clock` is used here.
 
 pub mod engine;
+pub mod fault;
 pub mod run;
 pub mod server;
 pub mod settings;
 pub mod truth;
 
+mod answer;
 mod chunk;
 mod draw;
 mod nanoseconds;
@@ -22,6 +24,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use fault::FaultPlan;
 pub use run::{RunError, run_blocking};
 pub use server::Server;
 pub use settings::Settings;

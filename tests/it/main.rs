@@ -3,7 +3,11 @@
 
 mod architecture;
 mod bad_input;
+mod captures;
+mod faults;
+mod in_flight;
 mod plan;
 mod program;
 mod replay;
+mod sockets;
 mod virtual_time;
