@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::reach_args::ReachArgs;
 use crate::client::dialect::Api;
 use crate::replay::drain::Drain;
 use crate::trace::read::{Failed, Format, TimeUnit};
@@ -17,6 +18,8 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub(super) target: TargetArgs,
+    #[command(flatten)]
+    pub(super) reach: ReachArgs,
     #[command(flatten)]
     pub(super) reading: ReadArgs,
     #[command(flatten)]

@@ -6,6 +6,7 @@
 mod args;
 mod console;
 mod live;
+mod reach_args;
 mod results;
 mod run;
 mod server;

@@ -48,7 +48,7 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
 
 /// The server at `--url`, asked before any folder is made; `None` where one is to be simulated.
 fn reach(args: &RunArgs) -> anyhow::Result<Option<Server>> {
-    args.target.url.as_ref().map(|url| Server::at(url, &args.target)).transpose()
+    args.target.url.as_ref().map(|url| Server::at(url, args)).transpose()
 }
 
 fn replay(
@@ -107,8 +107,7 @@ fn setup(args: &RunArgs, server: &Server, started: &str) -> Setup {
         host: server.target.host.clone(),
         port: server.target.port,
         client: client::Settings {
-            authority: server.target.authority.clone(),
-            path: server.target.path_and_query.clone(),
+            head: server.head.clone(),
             timeouts: Timeouts {
                 connect: Some(limits.connect_timeout),
                 first_token: limits.first_token_timeout,

@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, bail};
 
-use super::args::TargetArgs;
+use super::args::{RunArgs, TargetArgs};
 use super::console::say;
 use crate::client::target::{self, Target};
-use crate::client::{self, Dial, ProbeError};
+use crate::client::{self, Dial, Headers, ProbeError, RequestHead};
 use crate::clock::Clock;
 use crate::report::{self, redact_url};
 use crate::sim;
@@ -17,6 +17,8 @@ use crate::sim;
 /// A server that can be sent to.
 pub(super) struct Server {
     pub(super) target: Target,
+    /// The head of every POST.
+    pub(super) head: RequestHead,
     /// What the body names; `None` where the server did not say and nobody else did.
     pub(super) model: Option<String>,
     /// How the manifest calls it.
@@ -29,15 +31,17 @@ pub(super) struct Server {
 impl Server {
     /// The server at `url`. An unreachable one is a [`ProbeError`], unless the model is given:
     /// then nothing is asked.
-    pub(super) fn at(url: &str, args: &TargetArgs) -> anyhow::Result<Self> {
-        let target = target::endpoint(url, args.api)?;
-        let model = match &args.model {
+    pub(super) fn at(url: &str, args: &RunArgs) -> anyhow::Result<Self> {
+        let target = target::endpoint(url, args.target.api)?;
+        let headers = args.reach.headers()?;
+        let head = RequestHead::new(&target.authority, &target.path_and_query, &headers)?;
+        let model = match &args.target.model {
             Some(model) => Some(model.clone()),
-            None => ask_model(&target)?,
+            None => ask_model(&target, &head)?,
         };
         let words = redact_url(url);
         let manifest = report::Target::Server { urls: vec![words.clone()] };
-        Ok(Self { target, model, manifest, words, child: None })
+        Ok(Self { target, head, model, manifest, words, child: None })
     }
 
     /// A simulated server started for this run, with its truth log in `truth`.
@@ -48,7 +52,10 @@ impl Server {
         let words = format!("built-in simulated server on port {} (no real model)", child.port);
         let model = args.model.clone().unwrap_or_else(|| settings.model.clone());
         let manifest = report::Target::Simulated { settings: serde_json::to_value(settings)? };
-        Ok(Self { target, model: Some(model), manifest, words, child: Some(child) })
+        // A key is for the servers that were named, and this one was not.
+        let head =
+            RequestHead::new(&target.authority, &target.path_and_query, &Headers::default())?;
+        Ok(Self { target, head, model: Some(model), manifest, words, child: Some(child) })
     }
 
     /// Ends a simulated server; true where there was one, whose truth log is then whole.
@@ -58,12 +65,13 @@ impl Server {
 }
 
 /// Asks which model is served. An answer that names none is said; no answer at all is an error.
-fn ask_model(target: &Target) -> anyhow::Result<Option<String>> {
+fn ask_model(target: &Target, head: &RequestHead) -> anyhow::Result<Option<String>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let dial = Dial::Tcp { host: target.host.clone(), port: target.port };
     let asked = tokio::task::LocalSet::new().block_on(&runtime, async {
         let clock = Clock::real()?;
-        anyhow::Ok(client::first_model(&dial, &clock, &target.authority, &target.models_path).await)
+        let (authority, path) = (&target.authority, &target.models_path);
+        anyhow::Ok(client::first_model(&dial, &clock, head, authority, path).await)
     })?;
     match asked {
         Ok(model) => Ok(Some(model)),

@@ -6,6 +6,7 @@
 
 mod connect;
 mod exchange;
+mod head;
 mod probe;
 mod stream;
 mod watch;
@@ -23,6 +24,7 @@ use crate::record::StreamRecord;
 use crate::units::Nanos;
 
 pub use connect::Dial;
+pub use head::{HeadError, Headers, RequestHead};
 pub use probe::{ProbeError, first_model};
 pub use watch::Watch;
 
@@ -48,10 +50,8 @@ impl Default for Timeouts {
 /// What is the same for every request to one server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// `Host` header: name and port.
-    pub authority: String,
-    /// Path and query of the POST.
-    pub path: String,
+    /// The head of every POST.
+    pub head: RequestHead,
     /// Limits on waiting.
     pub timeouts: Timeouts,
     /// The end-of-sequence token is ignored, so a shorter answer is outcome `short`.

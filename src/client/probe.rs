@@ -2,15 +2,13 @@
 
 use std::future::poll_fn;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::header::{ACCEPT_ENCODING, HOST, USER_AGENT};
-use hyper::{Request, StatusCode};
+use hyper::StatusCode;
 use serde::Deserialize;
 
 use super::connect::{Dial, Pool};
 use super::dialect;
 use super::exchange::Exchange;
+use super::head::RequestHead;
 use super::watch::Watch;
 use crate::clock::Clock;
 use crate::units::Nanos;
@@ -75,14 +73,18 @@ struct Model {
 pub async fn first_model(
     dial: &Dial,
     clock: &Clock,
+    head: &RequestHead,
     authority: &str,
     path: &str,
 ) -> Result<String, ProbeError> {
     let deadline = Some(clock.now() + LIMIT);
-    let (status, body) =
-        Watch::default().guard(clock, deadline, get(dial, clock, authority, path)).await.map_err(
-            |_| ProbeError::Silent { authority: authority.to_owned(), path: path.to_owned() },
-        )??;
+    let (status, body) = Watch::default()
+        .guard(clock, deadline, get(dial, clock, head, authority, path))
+        .await
+        .map_err(|_| ProbeError::Silent {
+            authority: authority.to_owned(),
+            path: path.to_owned(),
+        })??;
     let models = serde_json::from_slice::<Models>(&body).ok();
     match models.and_then(|models| models.data.into_iter().next()) {
         Some(model) if status == StatusCode::OK => Ok(model.id),
@@ -90,7 +92,7 @@ pub async fn first_model(
             authority: authority.to_owned(),
             path: path.to_owned(),
             status,
-            message: dialect::error_message(&body),
+            message: head.scrub(dialect::error_message(&body)),
         }),
     }
 }
@@ -98,6 +100,7 @@ pub async fn first_model(
 async fn get(
     dial: &Dial,
     clock: &Clock,
+    head: &RequestHead,
     authority: &str,
     path: &str,
 ) -> Result<(StatusCode, Vec<u8>), ProbeError> {
@@ -107,12 +110,7 @@ async fn get(
         .await
         .map_err(|source| ProbeError::Unreachable { authority: authority.to_owned(), source })?;
     let mut exchange = Exchange::start(connection).await.map_err(not_http)?;
-    let request = Request::get(path)
-        .header(HOST, authority)
-        .header(USER_AGENT, concat!("underfire/", env!("CARGO_PKG_VERSION")))
-        .header(ACCEPT_ENCODING, "identity")
-        .body(Full::new(Bytes::new()))
-        .expect("the path comes from a parsed URL");
+    let request = head.get(path).expect("the path comes from a parsed URL");
     let head = exchange.send(request).await.map_err(not_http)?;
     let mut body = Vec::new();
     while let Some(chunk) = poll_fn(|context| exchange.poll_chunk(context)).await {

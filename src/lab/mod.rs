@@ -16,7 +16,7 @@ use tokio::sync::watch;
 pub use truth::{Agreement, TruthCheck, check};
 
 use crate::client::dialect::Api;
-use crate::client::{Client, Dial, Settings as ClientSettings, Timeouts};
+use crate::client::{Client, Dial, RequestHead, Settings as ClientSettings, Timeouts};
 use crate::clock::{Clock, Stalled, VirtualTime};
 use crate::metrics::{Metrics, Summary, Window};
 use crate::prompt::Prompter;
@@ -58,8 +58,7 @@ impl Setup {
     pub fn chat(sim: SimSettings) -> Self {
         Self {
             client: ClientSettings {
-                authority: "sim".to_owned(),
-                path: Api::Chat.path().to_owned(),
+                head: RequestHead::in_memory(Api::Chat.path()),
                 timeouts: Timeouts::default(),
                 ignore_eos: false,
             },
