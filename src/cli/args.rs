@@ -33,9 +33,10 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Target")]
 pub(super) struct TargetArgs {
-    /// Server, as http://host:port[/base]; without it the built-in simulated server is started
+    /// Server, as http[s]://host:port[/base]; several share the load, by session, else in turn.
+    /// Without any the built-in simulated server is started
     #[arg(long)]
-    pub(super) url: Option<String>,
+    pub(super) url: Vec<String>,
     /// Model name (default: the first that /v1/models lists)
     #[arg(long)]
     pub(super) model: Option<String>,

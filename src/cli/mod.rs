@@ -6,6 +6,7 @@
 mod args;
 mod console;
 mod live;
+mod reach;
 mod reach_args;
 mod results;
 mod run;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::client::Headers;
+use crate::client::{Headers, TlsOptions};
 
 /// Arguments of `run` about reaching servers.
 #[derive(Debug, Default, Args)]
@@ -23,9 +23,40 @@ pub(super) struct ReachArgs {
     /// File that holds the API key
     #[arg(long, value_name = "FILE")]
     pub(super) api_key_file: Option<PathBuf>,
+    /// Trust any certificate
+    #[arg(long)]
+    pub(super) insecure: bool,
+    /// Certificates (PEM) to trust beside the system's
+    #[arg(long, value_name = "FILE")]
+    pub(super) cacert: Option<PathBuf>,
+    /// Client certificate (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub(super) cert: Option<PathBuf>,
+    /// Key of the client certificate (PEM; default: in the file of the certificate)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(super) key: Option<PathBuf>,
+    /// Connect to this unix socket, whatever host the URL names (without a URL: localhost)
+    #[arg(long, value_name = "PATH", conflicts_with = "proxy")]
+    pub(super) unix_socket: Option<PathBuf>,
+    /// HTTP proxy, as http://[user:password@]host:port; never taken from the environment
+    #[arg(long, value_name = "URL")]
+    pub(super) proxy: Option<String>,
 }
 
 impl ReachArgs {
+    pub(super) fn tls(&self) -> TlsOptions {
+        TlsOptions {
+            ca_file: self.cacert.clone(),
+            insecure: self.insecure,
+            cert_file: self.cert.clone(),
+            key_file: self.key.clone(),
+        }
+    }
+
+    pub(super) fn has_tls(&self) -> bool {
+        self.insecure || self.cacert.is_some() || self.cert.is_some()
+    }
+
     /// The headers of every request, the key among them.
     pub(super) fn headers(&self) -> anyhow::Result<Headers> {
         let mut headers = Headers::default();

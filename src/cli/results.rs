@@ -47,7 +47,7 @@ impl Results {
             scale: Some(Scale { method: method.to_owned(), factor }),
             source: traffic.manifest(facts),
             target: Some(server.manifest.clone()),
-            model: server.model.clone(),
+            model: server.model(),
             api: Some(args.target.api.to_string()),
             notices: traffic.notices().to_vec(),
             ..Manifest::new(&command)
@@ -56,7 +56,7 @@ impl Results {
         let words = RunFacts {
             name: name.unwrap_or_default(),
             target: server.words.clone(),
-            model: server.model.clone(),
+            model: server.model(),
             folder: Some(folder.path().display().to_string()),
             ..RunFacts::default()
         };

@@ -7,10 +7,11 @@ use super::Exit;
 use super::args::RunArgs;
 use super::console::{complain, print, say};
 use super::live::{Live, stop_on_signals};
+use super::reach::ways;
 use super::results::Results;
 use super::server::Server;
 use super::traffic::Traffic;
-use crate::client::{self, ProbeError, Timeouts};
+use crate::client::{ProbeError, Timeouts};
 use crate::clock::Utc;
 use crate::metrics::Window;
 use crate::prompt::Prompter;
@@ -48,7 +49,8 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
 
 /// The server at `--url`, asked before any folder is made; `None` where one is to be simulated.
 fn reach(args: &RunArgs) -> anyhow::Result<Option<Server>> {
-    args.target.url.as_ref().map(|url| Server::at(url, args)).transpose()
+    let ways = ways(args)?;
+    if ways.is_empty() { Ok(None) } else { Server::at(ways, args).map(Some) }
 }
 
 fn replay(
@@ -63,7 +65,7 @@ fn replay(
     let folder = Folder::create(args.output.out.as_deref(), name, &started)?;
     let server = match server {
         Some(server) => server,
-        None => Server::simulated(&folder.file("truth.csv"), args.shape.seed, &args.target)?,
+        None => Server::simulated(&folder.file("truth.csv"), args)?,
     };
     if !args.output.quiet {
         if let Some(facts) = facts {
@@ -103,22 +105,17 @@ fn setup(args: &RunArgs, server: &Server, started: &str) -> Setup {
         text => text,
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let timeouts = Timeouts {
+        connect: Some(limits.connect_timeout),
+        first_token: limits.first_token_timeout,
+        idle: limits.idle_timeout,
+        total: limits.timeout,
+    };
     Setup {
-        host: server.target.host.clone(),
-        port: server.target.port,
-        client: client::Settings {
-            head: server.head.clone(),
-            timeouts: Timeouts {
-                connect: Some(limits.connect_timeout),
-                first_token: limits.first_token_timeout,
-                idle: limits.idle_timeout,
-                total: limits.timeout,
-            },
-            ignore_eos: args.target.ignore_eos,
-        },
+        targets: server.endpoints(timeouts, args.target.ignore_eos),
         bodies: BodyMaker {
             api: args.target.api,
-            model: server.model.clone(),
+            models: server.models.clone(),
             include_usage: !args.target.no_usage,
             ignore_eos: args.target.ignore_eos,
             prompter: Prompter::new(args.shape.seed, salt),

@@ -6,56 +6,64 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, bail};
 
-use super::args::{RunArgs, TargetArgs};
+use super::args::RunArgs;
 use super::console::say;
-use crate::client::target::{self, Target};
-use crate::client::{self, Dial, Headers, ProbeError, RequestHead};
+use super::reach::{self, Way};
+use crate::client::{self, Dial, Endpoint, ProbeError, Timeouts};
 use crate::clock::Clock;
-use crate::report::{self, redact_url};
+use crate::report;
 use crate::sim;
 
-/// A server that can be sent to.
+/// The servers of a run.
 pub(super) struct Server {
-    pub(super) target: Target,
-    /// The head of every POST.
-    pub(super) head: RequestHead,
-    /// What the body names; `None` where the server did not say and nobody else did.
-    pub(super) model: Option<String>,
-    /// How the manifest calls it.
+    ways: Vec<Way>,
+    /// What the bodies name, by target; `None` where a server did not say and nobody else did.
+    pub(super) models: Vec<Option<String>>,
+    /// How the manifest calls them.
     pub(super) manifest: report::Target,
-    /// How the console calls it.
+    /// How the console calls them.
     pub(super) words: String,
     child: Option<SimulatedServer>,
 }
 
 impl Server {
-    /// The server at `url`. An unreachable one is a [`ProbeError`], unless the model is given:
+    /// The servers that were named. An unreachable one is a [`ProbeError`], unless the model is given:
     /// then nothing is asked.
-    pub(super) fn at(url: &str, args: &RunArgs) -> anyhow::Result<Self> {
-        let target = target::endpoint(url, args.target.api)?;
-        let headers = args.reach.headers()?;
-        let head = RequestHead::new(&target.authority, &target.path_and_query, &headers)?;
-        let model = match &args.target.model {
-            Some(model) => Some(model.clone()),
-            None => ask_model(&target, &head)?,
+    pub(super) fn at(ways: Vec<Way>, args: &RunArgs) -> anyhow::Result<Self> {
+        let models = match &args.target.model {
+            Some(model) => vec![Some(model.clone()); ways.len()],
+            None => ways.iter().map(ask_model).collect::<anyhow::Result<_>>()?,
         };
-        let words = redact_url(url);
-        let manifest = report::Target::Server { urls: vec![words.clone()] };
-        Ok(Self { target, head, model, manifest, words, child: None })
+        let urls: Vec<String> = ways.iter().map(|way| way.name.clone()).collect();
+        let words = urls.join(", ");
+        let manifest = report::Target::Server { urls };
+        Ok(Self { ways, models, manifest, words, child: None })
     }
 
     /// A simulated server started for this run, with its truth log in `truth`.
-    pub(super) fn simulated(truth: &Path, seed: u64, args: &TargetArgs) -> anyhow::Result<Self> {
-        let settings = sim::Settings { seed, ..sim::Settings::default() };
+    pub(super) fn simulated(truth: &Path, args: &RunArgs) -> anyhow::Result<Self> {
+        let settings = sim::Settings { seed: args.shape.seed, ..sim::Settings::default() };
         let child = SimulatedServer::start(&settings, truth)?;
-        let target = target::endpoint(&format!("http://127.0.0.1:{}", child.port), args.api)?;
+        let way = reach::own(&format!("http://127.0.0.1:{}", child.port), args)?;
         let words = format!("built-in simulated server on port {} (no real model)", child.port);
-        let model = args.model.clone().unwrap_or_else(|| settings.model.clone());
+        let model = args.target.model.clone().unwrap_or_else(|| settings.model.clone());
         let manifest = report::Target::Simulated { settings: serde_json::to_value(settings)? };
-        // A key is for the servers that were named, and this one was not.
-        let head =
-            RequestHead::new(&target.authority, &target.path_and_query, &Headers::default())?;
-        Ok(Self { target, head, model: Some(model), manifest, words, child: Some(child) })
+        let (ways, models) = (vec![way], vec![Some(model)]);
+        Ok(Self { ways, models, manifest, words, child: Some(child) })
+    }
+
+    /// The model of the first.
+    pub(super) fn model(&self) -> Option<String> {
+        self.models.first().cloned().flatten()
+    }
+
+    /// Where requests go, by target.
+    pub(super) fn endpoints(&self, timeouts: Timeouts, ignore_eos: bool) -> Vec<Endpoint> {
+        let endpoint = |way: &Way| Endpoint {
+            route: way.route.clone(),
+            settings: client::Settings { head: way.head.clone(), timeouts, ignore_eos },
+        };
+        self.ways.iter().map(endpoint).collect()
     }
 
     /// Ends a simulated server; true where there was one, whose truth log is then whole.
@@ -65,13 +73,13 @@ impl Server {
 }
 
 /// Asks which model is served. An answer that names none is said; no answer at all is an error.
-fn ask_model(target: &Target, head: &RequestHead) -> anyhow::Result<Option<String>> {
+fn ask_model(way: &Way) -> anyhow::Result<Option<String>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let dial = Dial::Tcp { host: target.host.clone(), port: target.port };
+    let dial = Dial::route(&way.route);
     let asked = tokio::task::LocalSet::new().block_on(&runtime, async {
         let clock = Clock::real()?;
-        let (authority, path) = (&target.authority, &target.models_path);
-        anyhow::Ok(client::first_model(&dial, &clock, head, authority, path).await)
+        let (authority, path) = (&way.target.authority, &way.target.models_path);
+        anyhow::Ok(client::first_model(&dial, &clock, &way.head, authority, path).await)
     })?;
     match asked {
         Ok(model) => Ok(Some(model)),

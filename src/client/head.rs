@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST,
-    HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING, USER_AGENT,
+    HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING, USER_AGENT,
 };
 use hyper::{Method, Request, Uri};
 
@@ -105,6 +105,8 @@ pub struct RequestHead {
     uri: Uri,
     headers: HeaderMap,
     secrets: Arc<[String]>,
+    /// What stands before every path where a proxy is asked: scheme and authority.
+    prefix: String,
 }
 
 impl RequestHead {
@@ -126,14 +128,38 @@ impl RequestHead {
         }
         // The longest first, so that no part of one is left behind by a shorter one.
         hidden.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Ok(Self { uri, headers: map, secrets: hidden.secrets.into() })
+        Ok(Self { uri, headers: map, secrets: hidden.secrets.into(), prefix: String::new() })
+    }
+
+    /// The same head in the form that a proxy takes, for a server without TLS.
+    pub fn through_proxy(
+        mut self,
+        authority: &str,
+        authorization: Option<&str>,
+    ) -> Result<Self, HeadError> {
+        self.prefix = format!("http://{authority}");
+        self.uri = format!("{}{}", self.prefix, self.uri).parse().map_err(|_| HeadError::Path)?;
+        if let Some(authorization) = authorization {
+            let mut value = HeaderValue::from_str(authorization)
+                .map_err(|_| HeadError::Value(PROXY_AUTHORIZATION))?;
+            value.set_sensitive(true);
+            self.headers.insert(PROXY_AUTHORIZATION, value);
+            let key = authorization.split(' ').next_back().unwrap_or_default().to_owned();
+            self.secrets = self.secrets.iter().cloned().chain([key]).collect();
+        }
+        Ok(self)
     }
 
     /// A plain head, for a server that is no more than a pipe in memory.
     #[must_use]
     pub fn in_memory(path: &'static str) -> Self {
         let headers = ours(HeaderValue::from_static("sim"));
-        Self { uri: Uri::from_static(path), headers, secrets: Arc::default() }
+        Self {
+            uri: Uri::from_static(path),
+            headers,
+            secrets: Arc::default(),
+            prefix: String::new(),
+        }
     }
 
     /// A POST with this head.
@@ -148,7 +174,8 @@ impl RequestHead {
     /// A GET of another path at the same server.
     pub(super) fn get(&self, path: &str) -> Result<Request<Full<Bytes>>, HeadError> {
         let mut request = Request::new(Full::new(Bytes::new()));
-        *request.uri_mut() = path.parse().map_err(|_| HeadError::Path)?;
+        let uri = format!("{}{path}", self.prefix);
+        *request.uri_mut() = uri.parse().map_err(|_| HeadError::Path)?;
         *request.headers_mut() = self.headers.clone();
         request.headers_mut().remove(CONTENT_TYPE);
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("*/*"));

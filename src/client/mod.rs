@@ -8,10 +8,15 @@ mod connect;
 mod exchange;
 mod head;
 mod probe;
+mod route;
+mod stamped;
 mod stream;
+mod tls;
 mod watch;
+mod wire;
 
 pub mod dialect;
+pub mod proxy;
 pub mod sse;
 pub mod target;
 
@@ -26,6 +31,8 @@ use crate::units::Nanos;
 pub use connect::Dial;
 pub use head::{HeadError, Headers, RequestHead};
 pub use probe::{ProbeError, first_model};
+pub use route::{Hop, Route, Tunnel};
+pub use tls::{Tls, TlsError, TlsOptions, tls_config};
 pub use watch::Watch;
 
 /// Limits on waiting, each from the instant the request was sent. `None`: no limit.
@@ -56,6 +63,15 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// The end-of-sequence token is ignored, so a shorter answer is outcome `short`.
     pub ignore_eos: bool,
+}
+
+/// A server: the way to it, and what every request to it has in common.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The way.
+    pub route: Route,
+    /// The rest.
+    pub settings: Settings,
 }
 
 /// A worker's client for one server: its connections and its clock. Stays on its thread.

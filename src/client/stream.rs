@@ -10,11 +10,11 @@ use bytes::Bytes;
 use hyper::StatusCode;
 
 use super::Client;
-use super::connect::Stamped;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head};
 use super::sse;
 use super::watch::{Cut, Watch};
+use super::wire::Wire;
 use crate::record::{Outcome, StreamRecord, Usage};
 use crate::units::Nanos;
 
@@ -92,7 +92,7 @@ impl<'a> Stream<'a> {
         self.verdict()
     }
 
-    async fn connect(&mut self) -> Result<Stamped, Failure> {
+    async fn connect(&mut self) -> Result<Wire, Failure> {
         if let Some(connection) = self.client.pool.reuse() {
             self.record.conn_reused = Some(true);
             return Ok(connection);

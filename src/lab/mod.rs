@@ -64,7 +64,7 @@ impl Setup {
             },
             bodies: BodyMaker {
                 api: Api::Chat,
-                model: None,
+                models: vec![None],
                 include_usage: true,
                 ignore_eos: false,
                 prompter: Prompter::new(0, ""),
@@ -166,7 +166,7 @@ async fn work(
     let (_stop, stopped) = watch::channel(false);
     let t0 = clock.now();
     let worker = Worker {
-        client: Client::new(dial, clock.clone(), t0, setup.client.clone()),
+        clients: vec![Client::new(dial, clock.clone(), t0, setup.client.clone())],
         clock,
         t0,
         source,

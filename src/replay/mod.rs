@@ -9,6 +9,7 @@ pub mod drain;
 pub mod job;
 pub mod lookahead;
 pub mod source;
+pub mod spread;
 pub mod worker;
 
 use std::io;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
-use crate::client::{self, Client, Dial};
+use crate::client::{Client, Dial, Endpoint};
 use crate::clock::{Anchor, Clock};
 use crate::record::StreamRecord;
 use crate::schedule::Planned;
@@ -56,12 +57,8 @@ pub enum Mode {
 /// Everything about a run but its plan.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Name or address of the server.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
-    /// What every request has in common.
-    pub client: client::Settings,
+    /// The servers, by `target` of the rows; at least one.
+    pub targets: Vec<Endpoint>,
     /// What every body has in common.
     pub bodies: BodyMaker,
     /// Threads that send and receive.
@@ -274,9 +271,12 @@ impl Seat {
         source: impl Source<Job>,
         records: SyncSender<Box<StreamRecord>>,
     ) {
-        let dial = Dial::Tcp { host: setup.host.clone(), port: setup.port };
+        let client = |target: &Endpoint| {
+            let dial = Dial::route(&target.route);
+            Client::new(dial, clock.clone(), t0, target.settings.clone())
+        };
         let worker = Worker {
-            client: Client::new(dial, clock.clone(), t0, setup.client.clone()),
+            clients: setup.targets.iter().map(client).collect(),
             clock,
             t0,
             source,

@@ -3,6 +3,7 @@
 
 mod secrets;
 mod server;
+mod tls;
 
 use std::path::Path;
 

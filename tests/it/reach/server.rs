@@ -20,6 +20,9 @@ impl Asked {
     }
 }
 
+/// A header line after which the server closes the connection, without a word of it to the client.
+pub(super) const CLOSES: &str = "x-test: closes\r\n";
+
 /// Whatever a connection is.
 pub(super) trait Duplex: Read + Write {}
 impl<T: Read + Write> Duplex for T {}
@@ -82,7 +85,8 @@ pub(super) fn serve(connection: Box<dyn Duplex>, answer: Answer, log: &Mutex<Vec
         let response = answer(&asked);
         log.lock().expect("no panic elsewhere").push(asked);
         let stream = connection.get_mut();
-        if stream.write_all(response.as_bytes()).and_then(|()| stream.flush()).is_err() {
+        let written = stream.write_all(response.as_bytes()).and_then(|()| stream.flush());
+        if written.is_err() || response.contains(CLOSES) {
             return;
         }
     }
