@@ -4,6 +4,7 @@
 //! and prints. Data goes to stdout, all else to stderr; a closed pipe is no error.
 
 mod args;
+mod ask;
 mod console;
 mod live;
 mod reach;

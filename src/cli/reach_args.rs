@@ -4,16 +4,68 @@
 //! quote them.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::client::{Headers, TlsOptions};
+use crate::client::dialect::MaxTokensKey;
+use crate::client::{Engine, Headers, TlsOptions, UnknownEngine};
+use crate::units::{Nanos, UnitError};
+
+/// `--engine`: one by name, or (`None`) whichever is found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EngineChoice(pub(super) Option<Engine>);
+
+impl FromStr for EngineChoice {
+    type Err = UnknownEngine;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        if word == "auto" { Ok(Self(None)) } else { word.parse().map(|engine| Self(Some(engine))) }
+    }
+}
+
+/// Something to do always, never, or where it is known to be fine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Switch {
+    Auto,
+    On,
+    Off,
+}
+
+impl FromStr for Switch {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "auto" => Ok(Self::Auto),
+            "on" => Ok(Self::On),
+            "off" => Ok(Self::Off),
+            _ => Err(format!("`{word}` is none of auto, on and off")),
+        }
+    }
+}
 
 /// Arguments of `run` about reaching servers.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 #[command(next_help_heading = "Reaching the server")]
 pub(super) struct ReachArgs {
+    /// Engine of the server, where it is not found or found wrong; decides which vendor keys are
+    /// sent. `openai` sends none and asks nothing but /v1/models
+    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    pub(super) engine: EngineChoice,
+    /// Send no small request ahead, and ask nothing but /v1/models (and that only without --model)
+    #[arg(long)]
+    pub(super) no_preflight: bool,
+    /// Ask until the server answers, for D at the most
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub(super) wait_ready: Option<Nanos>,
+    /// Token counts on every chunk: auto (where the engine is known to give them), on, off
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(super) running_usage: Switch,
+    /// What the body calls the longest answer: `max_tokens` or `max_completion_tokens`
+    #[arg(long, value_name = "KEY", default_value = "max_tokens")]
+    pub(super) max_tokens_key: MaxTokensKey,
     /// Header of every request, as 'NAME: VALUE' (repeatable); never in any file or message
     #[arg(long = "header", value_name = "K:V")]
     pub(super) headers: Vec<String>,
@@ -44,6 +96,17 @@ pub(super) struct ReachArgs {
 }
 
 impl ReachArgs {
+    /// Whether more may be asked than what is served.
+    pub(super) fn may_probe(&self) -> bool {
+        !self.no_preflight && self.engine.0 != Some(Engine::OpenAi)
+    }
+
+    /// Whether requests bear a key of any kind.
+    pub(super) fn has_key(&self) -> bool {
+        let is_key = |line: &String| line.to_ascii_lowercase().starts_with("authorization");
+        self.api_key_env.is_some() || self.api_key_file.is_some() || self.headers.iter().any(is_key)
+    }
+
     pub(super) fn tls(&self) -> TlsOptions {
         TlsOptions {
             ca_file: self.cacert.clone(),
@@ -95,4 +158,8 @@ impl ReachArgs {
             _ => bail!("{from} holds no API key: a key is one word of text"),
         }
     }
+}
+
+fn duration(text: &str) -> Result<Nanos, UnitError> {
+    Nanos::parse_duration(text)
 }

@@ -49,7 +49,8 @@ impl Results {
             target: Some(server.manifest.clone()),
             model: server.model(),
             api: Some(args.target.api.to_string()),
-            notices: traffic.notices().to_vec(),
+            server: server.about(),
+            notices: [traffic.notices(), &server.notices].concat(),
             ..Manifest::new(&command)
         };
         let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());

@@ -5,6 +5,7 @@ use tokio::sync::watch;
 
 use super::Exit;
 use super::args::RunArgs;
+use super::ask::NotServed;
 use super::console::{complain, print, say};
 use super::live::{Live, stop_on_signals};
 use super::reach::ways;
@@ -39,7 +40,7 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
     }
     match reach(args) {
         Ok(server) => replay(args, &traffic, facts.as_ref(), server, quit),
-        Err(error) if error.is::<ProbeError>() => {
+        Err(error) if error.is::<ProbeError>() || error.is::<NotServed>() => {
             complain(&error);
             Ok(Exit::NothingSucceeded)
         }
@@ -50,7 +51,13 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
 /// The server at `--url`, asked before any folder is made; `None` where one is to be simulated.
 fn reach(args: &RunArgs) -> anyhow::Result<Option<Server>> {
     let ways = ways(args)?;
-    if ways.is_empty() { Ok(None) } else { Server::at(ways, args).map(Some) }
+    if ways.is_empty() {
+        return Ok(None);
+    }
+    let mut server = Server::at(ways, args)?;
+    let bodies = bodies(args, &server, &Utc::now().compact());
+    server.preflight(timeouts(args), &bodies, args)?;
+    Ok(Some(server))
 }
 
 fn replay(
@@ -71,7 +78,10 @@ fn replay(
         if let Some(facts) = facts {
             say(traffic.describe(facts).trim_end());
         }
-        say(&format!("server: {}", server.words));
+        say(&format!("server: {}\n{}", server.words, server.describe().trim_end()));
+    }
+    for notice in &server.notices {
+        say(&format!("note: {notice}"));
     }
     let (stop, _) = watch::channel(false);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
@@ -96,30 +106,40 @@ fn replay(
     exit
 }
 
-fn setup(args: &RunArgs, server: &Server, started: &str) -> Setup {
+fn timeouts(args: &RunArgs) -> Timeouts {
     let limits = &args.limits;
+    Timeouts {
+        connect: Some(limits.connect_timeout),
+        first_token: limits.first_token_timeout,
+        idle: limits.idle_timeout,
+        total: limits.timeout,
+    }
+}
+
+fn bodies(args: &RunArgs, server: &Server, started: &str) -> BodyMaker {
     let salt = match args.shape.salt.as_str() {
         "none" => "",
         // Another one in every run: its start and its process.
         "run" => &format!("{started}-{}", std::process::id()),
         text => text,
     };
+    BodyMaker {
+        api: args.target.api,
+        models: server.models(),
+        include_usage: !args.target.no_usage,
+        running_usage: server.keys.running_usage,
+        max_tokens_key: args.reach.max_tokens_key,
+        ignore_eos: server.keys.ignore_eos,
+        prompter: Prompter::new(args.shape.seed, salt),
+    }
+}
+
+fn setup(args: &RunArgs, server: &Server, started: &str) -> Setup {
+    let limits = &args.limits;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let timeouts = Timeouts {
-        connect: Some(limits.connect_timeout),
-        first_token: limits.first_token_timeout,
-        idle: limits.idle_timeout,
-        total: limits.timeout,
-    };
     Setup {
-        targets: server.endpoints(timeouts, args.target.ignore_eos),
-        bodies: BodyMaker {
-            api: args.target.api,
-            models: server.models.clone(),
-            include_usage: !args.target.no_usage,
-            ignore_eos: args.target.ignore_eos,
-            prompter: Prompter::new(args.shape.seed, salt),
-        },
+        targets: server.endpoints(timeouts(args)),
+        bodies: bodies(args, server, started),
         workers: limits.workers.map_or(cores, usize::from),
         mode: match args.shape.concurrency {
             None => Mode::Open,

@@ -29,6 +29,8 @@ pub(super) struct Head {
     pub(super) status: StatusCode,
     /// `content-type`, lower case, without parameters; empty when absent.
     pub(super) content_type: String,
+    /// All of it, for probes.
+    pub(super) headers: HeaderMap,
     pub(super) at: Nanos,
 }
 
@@ -79,6 +81,7 @@ impl Exchange {
         Ok(Head {
             status: head.status,
             content_type: content_type(&head.headers),
+            headers: head.headers,
             at: self.last_read.get(),
         })
     }

@@ -5,6 +5,7 @@
 //! (see [`crate::replay`]), retries, redirects, statistics.
 
 mod connect;
+mod engine;
 mod exchange;
 mod head;
 mod probe;
@@ -16,6 +17,7 @@ mod watch;
 mod wire;
 
 pub mod dialect;
+pub mod preflight;
 pub mod proxy;
 pub mod sse;
 pub mod target;
@@ -29,8 +31,9 @@ use crate::record::StreamRecord;
 use crate::units::Nanos;
 
 pub use connect::Dial;
+pub use engine::{Engine, Model, UnknownEngine};
 pub use head::{HeadError, Headers, RequestHead};
-pub use probe::{ProbeError, first_model};
+pub use probe::{Probe, ProbeError, ServerFacts};
 pub use route::{Hop, Route, Tunnel};
 pub use tls::{Tls, TlsError, TlsOptions, tls_config};
 pub use watch::Watch;

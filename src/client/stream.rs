@@ -80,9 +80,11 @@ impl<'a> Stream<'a> {
             recycle(self.client, exchange).await;
             return Err(Failure::new(Outcome::Http(head.status.as_u16()), message));
         }
-        if head.content_type == "application/json" {
+        if let "application/json" | "text/html" = head.content_type.as_str() {
             let message = self.message(&mut exchange).await?;
-            let error = format!("expected a stream of events, got one JSON body: {message}");
+            let what =
+                if head.content_type == "text/html" { "an HTML page" } else { "one JSON body" };
+            let error = format!("expected a stream of events, got {what}: {message}");
             return Err(Failure::new(Outcome::StreamError, error));
         }
         self.events(&mut exchange).await?;

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 pub use truth::{Agreement, TruthCheck, check};
 
-use crate::client::dialect::Api;
+use crate::client::dialect::{Api, MaxTokensKey};
 use crate::client::{Client, Dial, RequestHead, Settings as ClientSettings, Timeouts};
 use crate::clock::{Clock, Stalled, VirtualTime};
 use crate::metrics::{Metrics, Summary, Window};
@@ -66,6 +66,8 @@ impl Setup {
                 api: Api::Chat,
                 models: vec![None],
                 include_usage: true,
+                running_usage: false,
+                max_tokens_key: MaxTokensKey::MaxTokens,
                 ignore_eos: false,
                 prompter: Prompter::new(0, ""),
             },

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::source::Timed;
 use super::spread;
-use crate::client::dialect::{self, Api, BodyError, BodyParams, MergeError, Prompt};
+use crate::client::dialect::{self, Api, BodyError, BodyParams, MaxTokensKey, MergeError, Prompt};
 use crate::prompt::{self, Prompter, Words};
 use crate::record::StreamRecord;
 use crate::schedule::Planned;
@@ -61,6 +61,10 @@ pub struct BodyMaker {
     pub models: Vec<Option<String>>,
     /// Ask for usage on the last chunk.
     pub include_usage: bool,
+    /// Ask for usage on every chunk: a vendor key.
+    pub running_usage: bool,
+    /// What the longest answer is called.
+    pub max_tokens_key: MaxTokensKey,
     /// Ask the server to ignore the end-of-sequence token.
     pub ignore_eos: bool,
     /// The words.
@@ -102,8 +106,9 @@ impl BodyMaker {
             api: self.api,
             model: self.models.get(target as usize).and_then(Option::as_deref),
             max_tokens: request.output_tok,
+            max_tokens_key: self.max_tokens_key,
             include_usage: self.include_usage,
-            running_usage: false,
+            running_usage: self.running_usage,
             ignore_eos: self.ignore_eos,
         };
         let words = self.prompter.words(request);

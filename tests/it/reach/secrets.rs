@@ -63,6 +63,10 @@ fn what_a_server_quotes_is_blanked() {
     let mut arguments = vec!["run", "t.csv", "--out", "run", "--url", &url, "--header", &header];
     arguments.extend(["--api-key-file", "key", "--model", "m"]);
     let said = place.run(&arguments).expect(4);
+    assert!(said.stderr.contains("refuses the API key (401"), "{said:#?}");
+    assert!(!said.stderr.contains(MARK) && !place.path("run").exists(), "{said:#?}");
+    arguments.push("--no-preflight");
+    let said = place.run(&arguments).expect(4);
     assert_hidden(&said, &place, "run");
     let rows = place.rows("run");
     assert!(rows.iter().all(|row| row.http_status == Some(401)), "{rows:#?}");

@@ -34,7 +34,7 @@ pub(super) type Answer = fn(&Asked) -> String;
 #[derive(Clone)]
 pub(super) struct Server {
     pub(super) port: u16,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    pub(super) log: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Server {
@@ -50,8 +50,8 @@ impl Server {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let server = Self { port, asked: Arc::default() };
-        let (asked, wrap) = (server.asked.clone(), Arc::new(wrap));
+        let server = Self { port, log: Arc::default() };
+        let (asked, wrap) = (server.log.clone(), Arc::new(wrap));
         std::thread::spawn(move || {
             for socket in listener.incoming().flatten() {
                 let (asked, wrap) = (asked.clone(), wrap.clone());
@@ -70,7 +70,7 @@ impl Server {
     }
 
     pub(super) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().expect("no panic elsewhere").clone()
+        self.log.lock().expect("no panic elsewhere").clone()
     }
 
     pub(super) fn posts(&self) -> Vec<Asked> {
@@ -143,9 +143,9 @@ pub(super) fn stream(count: u32, extra: &str) -> String {
             "data: {\"id\":\"r\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" a\"}}]}\n\n";
     }
     body += "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n";
-    body += &format!(
-        "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":10,\"completion_tokens\":{count}}}}}\n\n"
-    );
+    body += r#"data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":"#;
+    body += &count.to_string();
+    body += "}}\n\n";
     body += "data: [DONE]\n\n";
     format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n{extra}content-length: {}\r\n\r\n{body}",
