@@ -63,6 +63,9 @@ pub(super) struct ReachArgs {
     /// Token counts on every chunk: auto (where the engine is known to give them), on, off
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(super) running_usage: Switch,
+    /// Cut prompts (and completions) that are together too long for the server, and count them
+    #[arg(long)]
+    pub(super) clip_to_server: bool,
     /// What the body calls the longest answer: `max_tokens` or `max_completion_tokens`
     #[arg(long, value_name = "KEY", default_value = "max_tokens")]
     pub(super) max_tokens_key: MaxTokensKey,

@@ -20,31 +20,49 @@ use crate::replay::job::BodyMaker;
 use crate::replay::{self, Mode, ReplayError, Setup};
 use crate::report::{Folder, Recorder};
 use crate::schedule::PlanFacts;
+use crate::sim;
 use crate::units::Nanos;
 
 /// Carries out the command.
 pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
-    let traffic = Traffic::open(args)?;
+    let mut traffic = Traffic::open(args)?;
     traffic.say_notices();
     let facts = traffic.look_ahead()?;
     if let Some(facts) = &facts {
         anyhow::ensure!(facts.rows > 0, traffic.nothing_left(facts));
     }
-    if let Some(path) = &args.output.plan {
-        traffic.write_plan(path)?;
-    }
     if args.output.dry_run {
+        write_plan(args, &traffic)?;
         let facts = facts.context("a stream has no dry run\nhint: give a file")?;
         print(&traffic.describe(&facts));
         return Ok(Exit::Ok);
     }
     match reach(args) {
-        Ok(server) => replay(args, &traffic, facts.as_ref(), server, quit),
+        Ok(server) => {
+            let facts = match max_len_tok(server.as_ref()) {
+                Some(tok) => traffic.fit(tok, args.reach.clip_to_server, facts)?,
+                None => facts,
+            };
+            write_plan(args, &traffic)?;
+            replay(args, &traffic, facts.as_ref(), server, quit)
+        }
         Err(error) if error.is::<ProbeError>() || error.is::<NotServed>() => {
             complain(&error);
             Ok(Exit::NothingSucceeded)
         }
         Err(error) => Err(error),
+    }
+}
+
+fn write_plan(args: &RunArgs, traffic: &Traffic) -> anyhow::Result<()> {
+    args.output.plan.as_ref().map_or(Ok(()), |path| traffic.write_plan(path))
+}
+
+/// The most that every server of the run takes, where one tells.
+fn max_len_tok(server: Option<&Server>) -> Option<u64> {
+    match server {
+        Some(server) => server.max_len_tok(),
+        None => Some(sim::Settings::default().max_model_len_tok),
     }
 }
 

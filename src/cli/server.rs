@@ -143,6 +143,11 @@ impl Server {
         if self.answers.facts.len() == 1 { each.next().unwrap_or_default() } else { each.collect() }
     }
 
+    /// The longest request that every server takes, where one tells.
+    pub(super) fn max_len_tok(&self) -> Option<u64> {
+        (0..self.ways.len()).filter_map(|index| self.max_len_of(index)).min()
+    }
+
     /// The longest request of the model in use at a server, where it tells.
     fn max_len_of(&self, index: usize) -> Option<u64> {
         let models = &self.answers.facts.get(index)?.models;

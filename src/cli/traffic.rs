@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::args::RunArgs;
 use super::console::say;
-use crate::schedule::{self, Plan, PlanFacts, Shape};
+use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
 use crate::trace::Request;
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceError};
 use crate::units::Nanos;
@@ -102,6 +102,37 @@ impl Traffic {
         Ok(Some(plan.facts().clone()))
     }
 
+    /// Holds the plan to what the server takes in all, and counts again where that cuts anything. Rows
+    /// that do not fit are an error; those of a stream are not known yet, and the server will tell.
+    pub(super) fn fit(
+        &mut self,
+        tok: u64,
+        clip: bool,
+        facts: Option<PlanFacts>,
+    ) -> anyhow::Result<Option<PlanFacts>> {
+        if facts.as_ref().is_some_and(|facts| facts.longest_tok <= tok) {
+            return Ok(facts);
+        }
+        self.shape.server_length = (clip || facts.is_some()).then_some(ServerLength { tok, clip });
+        let Some(facts) = self.look_ahead()? else { return Ok(None) };
+        if facts.too_long > 0 {
+            let (rows, too_long) = (facts.rows, facts.too_long);
+            let hint = if clip {
+                "their words come from the trace and cannot be cut; leave these rows out"
+            } else {
+                "--clip-to-server cuts them to fit; --max-input-tok and --max-output-tok cut where \
+                 you say"
+            };
+            bail!(
+                "{too_long} of {rows} rows ask for more than the {tok} tokens that the server takes \
+                 for prompt and completion (the first is row {}, the longest asks for {})\nhint: {hint}",
+                facts.first_too_long.unwrap_or_default(),
+                facts.longest_tok,
+            );
+        }
+        Ok(Some(facts))
+    }
+
     /// Writes the plan row by row.
     pub(super) fn write_plan(&self, path: &Path) -> anyhow::Result<()> {
         let failed = || format!("failed to write the plan to {}", path.display());
@@ -135,6 +166,7 @@ impl Traffic {
             (facts.cut_sessions, "sessions cut by the limit or the duration"),
             (facts.clipped_input, "prompts clipped"),
             (facts.clipped_output, "completions clipped"),
+            (facts.clipped_to_server, "rows clipped to what the server takes"),
             (facts.shortened_gaps, "gaps shortened"),
             (facts.think_rows, "later turns with think time, sent at their own time"),
         ] {
@@ -198,6 +230,7 @@ impl Traffic {
                 "cut_sessions": facts.cut_sessions,
                 "clipped_input": facts.clipped_input,
                 "clipped_output": facts.clipped_output,
+                "clipped_to_server": facts.clipped_to_server,
                 "shortened_gaps": facts.shortened_gaps,
             })
         });
@@ -230,6 +263,7 @@ fn shape(args: &RunArgs) -> Shape {
         duration: shape.duration,
         max_input_tok: shape.max_input_tok,
         max_output_tok: shape.max_output_tok,
+        server_length: None,
         closed_loop: shape.concurrency.is_some(),
     }
 }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -17,6 +18,10 @@ use crate::clock::Clock;
 
 /// A proxy's answer to CONNECT is shorter than this.
 const PROXY_HEAD_BYTES: usize = 16 << 10;
+
+/// What `localhost` means (RFC 6761), on systems too that know only one of them by name. First the
+/// family that servers listen on unless told otherwise.
+const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
 /// The way to a server.
 #[derive(Clone, Debug)]
@@ -81,7 +86,12 @@ impl Hop {
     async fn dial(&self) -> io::Result<Transport> {
         match self {
             Self::Tcp { host, port } => {
-                let stream = TcpStream::connect((host.as_str(), *port)).await?;
+                let stream = if host.eq_ignore_ascii_case("localhost") {
+                    let both = LOOPBACK.map(|address| SocketAddr::new(address, *port));
+                    TcpStream::connect(&both[..]).await?
+                } else {
+                    TcpStream::connect((host.as_str(), *port)).await?
+                };
                 stream.set_nodelay(true)?;
                 Ok(Transport::Tcp(stream))
             }

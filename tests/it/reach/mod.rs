@@ -4,6 +4,7 @@
 mod preflight;
 mod secrets;
 mod server;
+mod targets;
 mod tls;
 
 use std::path::Path;

@@ -192,3 +192,28 @@ fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()
 }
+
+/// Thousands of 400s, told as one number before `t0`.
+#[test]
+fn rows_too_long_for_the_server_are_counted_or_cut() {
+    let server = Server::start(vllm);
+    let place = Place::new();
+    place.write("t.csv", "at_s,input_tok,output_tok\n0,2000,48\n0,2000,100\n0,9,3000\n");
+    let url = server.url();
+    let arguments = ["run", "t.csv", "--out", "run", "--url", &url];
+    let said = place.run(&arguments).expect(2);
+    assert!(said.stderr.contains("2 of 3 rows ask for more than the 2048 tokens"), "{said:#?}");
+    assert!(said.stderr.contains("the first is row 1") && said.stderr.contains("--clip-to-server"));
+    assert!(!place.path("run").exists());
+    let said =
+        place.run(&[&arguments[..], &["--clip-to-server", "--plan", "p.csv"]].concat()).expect(0);
+    assert!(said.stderr.contains("2 rows clipped to what the server takes"), "{said:#?}");
+    let asked: Vec<_> =
+        place.rows("run").iter().map(|row| (row.input_tok_asked, row.output_tok_asked)).collect();
+    assert_eq!(asked, [(2000, 48), (1948, 100), (1, 2047)]);
+    assert!(place.read("p.csv").contains(",1948,100,"), "the plan is what is sent");
+    assert_eq!(manifest(&place)["source"]["plan"]["clipped_to_server"], 2);
+    // The built-in server has a length as well.
+    place.write("l.csv", "at_s,input_tok,output_tok\n0,400000,10\n");
+    place.run(&["run", "l.csv"]).expect(2);
+}

@@ -48,7 +48,15 @@ impl Server {
         answer: Answer,
         wrap: impl Fn(TcpStream) -> Option<Box<dyn Duplex>> + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Self::on(TcpListener::bind("127.0.0.1:0").expect("a port"), answer, wrap)
+    }
+
+    /// The same on a listener that is there.
+    pub(super) fn on(
+        listener: TcpListener,
+        answer: Answer,
+        wrap: impl Fn(TcpStream) -> Option<Box<dyn Duplex>> + Send + Sync + 'static,
+    ) -> Self {
         let port = listener.local_addr().expect("an address").port();
         let server = Self { port, log: Arc::default() };
         let (asked, wrap) = (server.log.clone(), Arc::new(wrap));

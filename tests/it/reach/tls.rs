@@ -74,6 +74,11 @@ fn server(answer: fn(&Asked) -> String, identity: &Identity, clients: Option<&st
     })
 }
 
+/// A server for `localhost` that nobody has a reason to trust.
+pub(super) fn localhost(answer: fn(&Asked) -> String) -> Server {
+    server(answer, &self_signed(&["localhost"]), None)
+}
+
 fn url(server: &Server, host: &str) -> String {
     format!("https://{host}:{}", server.port)
 }
