@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::reach_args::ReachArgs;
 use crate::client::dialect::Api;
 use crate::replay::drain::Drain;
 use crate::trace::read::{Failed, Format, TimeUnit};
@@ -18,6 +19,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub(super) target: TargetArgs,
     #[command(flatten)]
+    pub(super) reach: ReachArgs,
+    #[command(flatten)]
     pub(super) reading: ReadArgs,
     #[command(flatten)]
     pub(super) shape: ShapeArgs,
@@ -30,9 +33,10 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Target")]
 pub(super) struct TargetArgs {
-    /// Server, as http://host:port[/base]; without it the built-in simulated server is started
+    /// Server, as http[s]://host:port[/base]; several share the load, by session, else in turn.
+    /// Without any the built-in simulated server is started
     #[arg(long)]
-    pub(super) url: Option<String>,
+    pub(super) url: Vec<String>,
     /// Model name (default: the first that /v1/models lists)
     #[arg(long)]
     pub(super) model: Option<String>,

@@ -4,8 +4,11 @@
 //! and prints. Data goes to stdout, all else to stderr; a closed pipe is no error.
 
 mod args;
+mod ask;
 mod console;
 mod live;
+mod reach;
+mod reach_args;
 mod results;
 mod run;
 mod server;
@@ -30,7 +33,7 @@ enum Command {
     /// Replay a workload (.toml) or a trace against a server, and write what happened as CSV
     Run(Box<RunArgs>),
     /// Run the simulated server alone
-    Sim(sim::SimArgs),
+    Sim(Box<sim::SimArgs>),
 }
 
 /// How the program ends.

@@ -47,9 +47,10 @@ impl Results {
             scale: Some(Scale { method: method.to_owned(), factor }),
             source: traffic.manifest(facts),
             target: Some(server.manifest.clone()),
-            model: server.model.clone(),
+            model: server.model(),
             api: Some(args.target.api.to_string()),
-            notices: traffic.notices().to_vec(),
+            server: server.about(),
+            notices: [traffic.notices(), &server.notices].concat(),
             // True until the run has ended: one that is killed never says so itself.
             interrupted: true,
             ..Manifest::new(&command)
@@ -58,7 +59,7 @@ impl Results {
         let words = RunFacts {
             name: name.unwrap_or_default(),
             target: server.words.clone(),
-            model: server.model.clone(),
+            model: server.model(),
             folder: Some(folder.path().display().to_string()),
             ..RunFacts::default()
         };

@@ -5,12 +5,14 @@ use tokio::sync::watch;
 
 use super::Exit;
 use super::args::RunArgs;
+use super::ask::NotServed;
 use super::console::{complain, print, say};
 use super::live::{Live, stop_on_signals};
+use super::reach::ways;
 use super::results::Results;
 use super::server::Server;
 use super::traffic::Traffic;
-use crate::client::{self, ProbeError, Timeouts};
+use crate::client::{ProbeError, Timeouts};
 use crate::clock::Utc;
 use crate::metrics::Window;
 use crate::prompt::Prompter;
@@ -18,15 +20,16 @@ use crate::replay::job::BodyMaker;
 use crate::replay::{self, Mode, ReplayError, Setup, capacity};
 use crate::report::{Folder, Recorder};
 use crate::schedule::PlanFacts;
+use crate::sim;
 use crate::units::Nanos;
 
 /// Carries out the command.
 pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
-    let traffic = Traffic::open(args)?;
+    let mut traffic = Traffic::open(args)?;
     if !args.output.quiet {
         traffic.say_notices();
     }
-    let facts = traffic.look_ahead(args.target.api)?;
+    let facts = traffic.look_ahead()?;
     match &facts {
         Some(facts) => check_plan(args, &traffic, facts)?,
         None => anyhow::ensure!(
@@ -34,18 +37,23 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
             "a stream can be read once only, so it has no --dry-run and no --plan\nhint: give a file"
         ),
     }
-    if let Some(path) = &args.output.plan {
-        traffic.write_plan(path)?;
-    }
     if args.output.dry_run {
+        write_plan(args, &traffic)?;
         if let Some(facts) = &facts {
             print(&traffic.describe(facts));
         }
         return Ok(Exit::Ok);
     }
     match reach(args) {
-        Ok(server) => replay(args, &traffic, facts.as_ref(), server, quit),
-        Err(error) if error.is::<ProbeError>() => {
+        Ok(server) => {
+            let facts = match max_len_tok(server.as_ref()) {
+                Some(tok) => traffic.fit(tok, args.reach.clip_to_server, facts)?,
+                None => facts,
+            };
+            write_plan(args, &traffic)?;
+            replay(args, &traffic, facts.as_ref(), server, quit)
+        }
+        Err(error) if error.is::<ProbeError>() || error.is::<NotServed>() => {
             complain(&error);
             Ok(Exit::NothingSucceeded)
         }
@@ -75,9 +83,28 @@ fn check_plan(args: &RunArgs, traffic: &Traffic, facts: &PlanFacts) -> anyhow::R
     Ok(())
 }
 
+fn write_plan(args: &RunArgs, traffic: &Traffic) -> anyhow::Result<()> {
+    args.output.plan.as_ref().map_or(Ok(()), |path| traffic.write_plan(path))
+}
+
+/// The most that every server of the run takes, where one tells.
+fn max_len_tok(server: Option<&Server>) -> Option<u64> {
+    match server {
+        Some(server) => server.max_len_tok(),
+        None => Some(sim::Settings::default().max_model_len_tok),
+    }
+}
+
 /// The server at `--url`, asked before any folder is made; `None` where one is to be simulated.
 fn reach(args: &RunArgs) -> anyhow::Result<Option<Server>> {
-    args.target.url.as_ref().map(|url| Server::at(url, &args.target)).transpose()
+    let ways = ways(args)?;
+    if ways.is_empty() {
+        return Ok(None);
+    }
+    let mut server = Server::at(ways, args)?;
+    let bodies = bodies(args, &server, &Utc::now().compact());
+    server.preflight(timeouts(args), &bodies, args)?;
+    Ok(Some(server))
 }
 
 fn replay(
@@ -92,13 +119,16 @@ fn replay(
     let folder = Folder::create(args.output.out.as_deref(), name, &started)?;
     let server = match server {
         Some(server) => server,
-        None => Server::simulated(&folder.file("truth.csv"), args.shape.seed, &args.target)?,
+        None => Server::simulated(&folder.file("truth.csv"), args)?,
     };
     if !args.output.quiet {
         if let Some(facts) = facts {
             say(traffic.describe(facts).trim_end());
         }
-        say(&format!("server: {}", server.words));
+        say(&format!("server: {}\n{}", server.words, server.describe().trim_end()));
+    }
+    for notice in &server.notices {
+        say(&format!("note: {notice}"));
     }
     let (stop, _) = watch::channel(false);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
@@ -151,36 +181,40 @@ fn shortage(setup: &Setup, facts: Option<&PlanFacts>) -> Option<String> {
     capacity::shortage(streams)
 }
 
-fn setup(args: &RunArgs, server: &Server, started: &str, facts: Option<&PlanFacts>) -> Setup {
+fn timeouts(args: &RunArgs) -> Timeouts {
     let limits = &args.limits;
+    Timeouts {
+        connect: Some(limits.connect_timeout),
+        first_token: limits.first_token_timeout,
+        idle: limits.idle_timeout,
+        total: limits.timeout,
+    }
+}
+
+fn bodies(args: &RunArgs, server: &Server, started: &str) -> BodyMaker {
     let salt = match args.shape.salt.as_str() {
         "none" => "",
         // Another one in every run: its start and its process.
         "run" => &format!("{started}-{}", std::process::id()),
         text => text,
     };
+    BodyMaker {
+        api: args.target.api,
+        models: server.models(),
+        include_usage: !args.target.no_usage,
+        running_usage: server.keys.running_usage,
+        max_tokens_key: args.reach.max_tokens_key,
+        ignore_eos: server.keys.ignore_eos,
+        prompter: Prompter::new(args.shape.seed, salt),
+    }
+}
+
+fn setup(args: &RunArgs, server: &Server, started: &str, facts: Option<&PlanFacts>) -> Setup {
+    let limits = &args.limits;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Setup {
-        host: server.target.host.clone(),
-        port: server.target.port,
-        client: client::Settings {
-            authority: server.target.authority.clone(),
-            path: server.target.path_and_query.clone(),
-            timeouts: Timeouts {
-                connect: Some(limits.connect_timeout),
-                first_token: limits.first_token_timeout,
-                idle: limits.idle_timeout,
-                total: limits.timeout,
-            },
-            ignore_eos: args.target.ignore_eos,
-        },
-        bodies: BodyMaker {
-            api: args.target.api,
-            model: server.model.clone(),
-            include_usage: !args.target.no_usage,
-            ignore_eos: args.target.ignore_eos,
-            prompter: Prompter::new(args.shape.seed, salt),
-        },
+        targets: server.endpoints(timeouts(args)),
+        bodies: bodies(args, server, started),
         workers: limits.workers.map_or(cores, usize::from),
         mode: mode(args, facts),
         drain: limits.drain.unwrap_or_default(),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::args::RunArgs;
 use super::console::say;
 use crate::client::dialect::Api;
-use crate::schedule::{self, Plan, PlanFacts, Shape};
+use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
 use crate::trace::Request;
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceError};
 use crate::units::Nanos;
@@ -24,6 +24,7 @@ pub(super) struct Traffic {
     name: String,
     shape: Shape,
     seed: u64,
+    api: Api,
 }
 
 enum Kind {
@@ -52,6 +53,7 @@ impl Traffic {
                 name,
                 shape,
                 seed: args.shape.seed,
+                api: args.target.api,
             });
         }
         let input = if path == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) };
@@ -62,6 +64,7 @@ impl Traffic {
             name: name.to_owned(),
             shape,
             seed: args.shape.seed,
+            api: args.target.api,
         })
     }
 
@@ -88,7 +91,7 @@ impl Traffic {
 
     /// The plan's figures, by running through it once; `None` where that would use it up.
     /// A row that the API cannot carry is found here, before any load.
-    pub(super) fn look_ahead(&self, api: Api) -> anyhow::Result<Option<PlanFacts>> {
+    pub(super) fn look_ahead(&self) -> anyhow::Result<Option<PlanFacts>> {
         match &self.kind {
             Kind::Trace(trace) if trace.facts().is_none() => return Ok(None),
             _ => {}
@@ -97,7 +100,7 @@ impl Traffic {
         for planned in &mut plan {
             let request = planned?.request;
             let has_messages = request.content.is_some_and(|content| content.messages.is_some());
-            if has_messages && api == Api::Completions {
+            if has_messages && self.api == Api::Completions {
                 bail!(
                     "row {} of {} has `messages`, which the completions API does not take\nhint: \
                      --api chat",
@@ -111,6 +114,37 @@ impl Traffic {
             plan.read_rest()?;
         }
         Ok(Some(plan.facts().clone()))
+    }
+
+    /// Holds the plan to what the server takes in all, and counts again where that cuts anything. Rows
+    /// that do not fit are an error; those of a stream are not known yet, and the server will tell.
+    pub(super) fn fit(
+        &mut self,
+        tok: u64,
+        clip: bool,
+        facts: Option<PlanFacts>,
+    ) -> anyhow::Result<Option<PlanFacts>> {
+        if facts.as_ref().is_some_and(|facts| facts.longest_tok <= tok) {
+            return Ok(facts);
+        }
+        self.shape.server_length = (clip || facts.is_some()).then_some(ServerLength { tok, clip });
+        let Some(facts) = self.look_ahead()? else { return Ok(None) };
+        if facts.too_long > 0 {
+            let (rows, too_long) = (facts.rows, facts.too_long);
+            let hint = if clip {
+                "their words come from the trace and cannot be cut; leave these rows out"
+            } else {
+                "--clip-to-server cuts them to fit; --max-input-tok and --max-output-tok cut where \
+                 you say"
+            };
+            bail!(
+                "{too_long} of {rows} rows ask for more than the {tok} tokens that the server takes \
+                 for prompt and completion (the first is row {}, the longest asks for {})\nhint: {hint}",
+                facts.first_too_long.unwrap_or_default(),
+                facts.longest_tok,
+            );
+        }
+        Ok(Some(facts))
     }
 
     /// Writes the plan row by row.
@@ -147,6 +181,7 @@ impl Traffic {
             (facts.cut_sessions, "sessions cut by the limit or the duration"),
             (facts.clipped_input, "prompts clipped"),
             (facts.clipped_output, "completions clipped"),
+            (facts.clipped_to_server, "rows clipped to what the server takes"),
             (facts.shortened_gaps, "gaps shortened"),
             (facts.think_rows, "later turns with think time, sent at their own time"),
         ] {
@@ -210,6 +245,7 @@ impl Traffic {
                 "cut_sessions": facts.cut_sessions,
                 "clipped_input": facts.clipped_input,
                 "clipped_output": facts.clipped_output,
+                "clipped_to_server": facts.clipped_to_server,
                 "shortened_gaps": facts.shortened_gaps,
             })
         });
@@ -242,6 +278,7 @@ fn shape(args: &RunArgs) -> Shape {
         duration: shape.duration,
         max_input_tok: shape.max_input_tok,
         max_output_tok: shape.max_output_tok,
+        server_length: None,
         closed_loop: shape.concurrency.is_some(),
     }
 }

@@ -18,10 +18,10 @@ use hyper::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, Heade
 use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 
-use super::connect::Stamped;
+use super::wire::Wire;
 use crate::units::Nanos;
 
-type Connection = http1::Connection<TokioIo<Stamped>, Full<Bytes>>;
+type Connection = http1::Connection<TokioIo<Wire>, Full<Bytes>>;
 
 /// Response head: what the rest of the client needs of it.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub(super) struct Head {
     pub(super) encoding: String,
     /// Where a redirect leads, without user and query; empty when absent.
     pub(super) location: String,
+    /// All of it, for probes.
+    pub(super) headers: HeaderMap,
     pub(super) at: Nanos,
 }
 
@@ -51,7 +53,7 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// Puts HTTP on a connection; nothing is sent yet.
-    pub(super) async fn start(connection: Stamped) -> hyper::Result<Self> {
+    pub(super) async fn start(connection: Wire) -> hyper::Result<Self> {
         let last_read = connection.last_read();
         let (sender, connection) = http1::handshake(TokioIo::new(connection)).await?;
         Ok(Self {
@@ -85,6 +87,7 @@ impl Exchange {
             content_type: media_type(text(&head.headers, &CONTENT_TYPE)),
             encoding: text(&head.headers, &CONTENT_ENCODING).trim().to_ascii_lowercase(),
             location: place(text(&head.headers, &LOCATION)),
+            headers: head.headers,
             at: self.last_read.get(),
         })
     }
@@ -141,7 +144,7 @@ impl Exchange {
     }
 
     /// The bare connection, when the response has ended whole and the server keeps it open.
-    pub(super) async fn into_connection(mut self) -> Option<Stamped> {
+    pub(super) async fn into_connection(mut self) -> Option<Wire> {
         if !self.ended || !self.keep_alive || self.closed {
             return None;
         }

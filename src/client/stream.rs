@@ -7,17 +7,15 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HOST, USER_AGENT};
-use hyper::{Request, StatusCode};
+use hyper::StatusCode;
 
 use super::Client;
-use super::connect::Stamped;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head};
 use super::limit::Deadline;
 use super::sse;
 use super::watch::{Cut, Watch};
+use super::wire::Wire;
 use crate::record::{Outcome, StreamRecord, Usage};
 use crate::units::Nanos;
 
@@ -60,7 +58,12 @@ impl<'a> Stream<'a> {
             Err(failure) => (failure.outcome, Some(failure.error)),
         };
         self.record.outcome = outcome;
-        self.record.error = self.record.error.take().or(error).map(|text| one_line(&text));
+        // A server may quote the key that it refuses.
+        let head = &self.client.settings.head;
+        let error = self.record.error.take().or(error);
+        self.record.error = error.map(|text| one_line(&head.scrub(text)));
+        self.record.request_id = self.record.request_id.take().map(|id| head.scrub(id));
+        self.record.finish_reason = self.record.finish_reason.take().map(|why| head.scrub(why));
         if self.record.close.is_none() {
             self.record.close = Some(self.client.offset(self.client.clock.now()));
         }
@@ -94,7 +97,7 @@ impl<'a> Stream<'a> {
         self.verdict()
     }
 
-    async fn connect(&mut self) -> Result<Stamped, Failure> {
+    async fn connect(&mut self) -> Result<Wire, Failure> {
         if let Some(connection) = self.client.pool.reuse() {
             self.record.conn_reused = Some(true);
             return Ok(connection);
@@ -114,14 +117,7 @@ impl<'a> Stream<'a> {
 
     async fn head(&mut self, exchange: &mut Exchange, body: Bytes) -> Result<Head, Failure> {
         let settings = &self.client.settings;
-        let request = Request::post(settings.path.as_str())
-            .header(HOST, settings.authority.as_str())
-            .header(USER_AGENT, concat!("underfire/", env!("CARGO_PKG_VERSION")))
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "text/event-stream")
-            .header(ACCEPT_ENCODING, "identity")
-            .body(Full::new(body))
-            .map_err(|error| Failure::new(Outcome::Client, error.to_string()))?;
+        let request = settings.head.post(body);
         let deadline = settings.timeouts.responding(self.sent);
         let head = self
             .watch

@@ -15,8 +15,8 @@ use tokio::sync::watch;
 
 pub use truth::{Agreement, TruthCheck, check};
 
-use crate::client::dialect::Api;
-use crate::client::{Client, Dial, Settings as ClientSettings, Timeouts};
+use crate::client::dialect::{Api, MaxTokensKey};
+use crate::client::{Client, Dial, RequestHead, Settings as ClientSettings, Timeouts};
 use crate::clock::{Clock, Stalled, VirtualTime};
 use crate::metrics::{Metrics, Summary, Window};
 use crate::prompt::Prompter;
@@ -59,15 +59,16 @@ impl Setup {
     pub fn chat(sim: SimSettings) -> Self {
         Self {
             client: ClientSettings {
-                authority: "sim".to_owned(),
-                path: Api::Chat.path().to_owned(),
+                head: RequestHead::in_memory(Api::Chat.path()),
                 timeouts: Timeouts::default(),
                 ignore_eos: false,
             },
             bodies: BodyMaker {
                 api: Api::Chat,
-                model: None,
+                models: vec![None],
                 include_usage: true,
+                running_usage: false,
+                max_tokens_key: MaxTokensKey::MaxTokens,
                 ignore_eos: false,
                 prompter: Prompter::new(0, ""),
             },
@@ -172,7 +173,7 @@ async fn work(
     let (_stop, stopped) = watch::channel(false);
     let t0 = clock.now();
     let worker = Worker {
-        client: Client::new(dial, clock.clone(), t0, setup.client.clone()),
+        clients: vec![Client::new(dial, clock.clone(), t0, setup.client.clone())],
         clock,
         t0,
         source,

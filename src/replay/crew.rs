@@ -16,7 +16,7 @@ use super::lookahead::Lookahead;
 use super::source::{ClosedLoop, FixedSchedule, Source};
 use super::worker::Worker;
 use super::{Event, Mode, Setup};
-use crate::client::{Client, Dial};
+use crate::client::{Client, Dial, Endpoint};
 use crate::clock::{Anchor, Clock, monotonic};
 use crate::record::StreamRecord;
 use crate::units::{NS_PER_MS, Nanos};
@@ -174,9 +174,12 @@ impl Seat {
         source: impl Source<Job>,
         records: SyncSender<Box<StreamRecord>>,
     ) {
-        let dial = Dial::Tcp { host: setup.host.clone(), port: setup.port };
+        let client = |target: &Endpoint| {
+            let dial = Dial::route(&target.route);
+            Client::new(dial, clock.clone(), t0, target.settings.clone())
+        };
         let worker = Worker {
-            client: Client::new(dial, clock.clone(), t0, setup.client.clone()),
+            clients: setup.targets.iter().map(client).collect(),
             clock,
             t0,
             source,

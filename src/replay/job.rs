@@ -3,7 +3,8 @@
 use bytes::Bytes;
 
 use super::source::Timed;
-use crate::client::dialect::{self, Api, BodyError, BodyParams, MergeError, Prompt};
+use super::spread;
+use crate::client::dialect::{self, Api, BodyError, BodyParams, MaxTokensKey, MergeError, Prompt};
 use crate::prompt::{self, Prompter, Words};
 use crate::record::StreamRecord;
 use crate::schedule::Planned;
@@ -16,6 +17,8 @@ pub struct Job {
     pub planned: Planned,
     /// The body of its POST.
     pub body: Bytes,
+    /// Index of the server that it goes to.
+    pub target: u32,
 }
 
 impl Job {
@@ -34,6 +37,7 @@ impl Job {
             session: request.session.clone(),
             turn: request.turn,
             class: request.class.clone(),
+            target: self.target,
             due,
             input_tok_asked: request.input_tok,
             output_tok_asked: request.output_tok,
@@ -53,10 +57,14 @@ impl Timed for Job {
 pub struct BodyMaker {
     /// Which API is spoken.
     pub api: Api,
-    /// `model`; left out when unknown.
-    pub model: Option<String>,
+    /// `model` by target; left out when unknown.
+    pub models: Vec<Option<String>>,
     /// Ask for usage on the last chunk.
     pub include_usage: bool,
+    /// Ask for usage on every chunk: a vendor key.
+    pub running_usage: bool,
+    /// What the longest answer is called.
+    pub max_tokens_key: MaxTokensKey,
     /// Ask the server to ignore the end-of-sequence token.
     pub ignore_eos: bool,
     /// The words.
@@ -87,18 +95,20 @@ impl BodyMaker {
     /// Makes the body of a row.
     pub fn job(&self, planned: Planned) -> Result<Job, JobError> {
         let row = planned.request.row;
-        let body = self.body(&planned).map_err(|reason| JobError { row, reason })?;
-        Ok(Job { planned, body })
+        let target = spread::target(&planned, self.models.len());
+        let body = self.body(&planned, target).map_err(|reason| JobError { row, reason })?;
+        Ok(Job { planned, body, target })
     }
 
-    fn body(&self, planned: &Planned) -> Result<Bytes, JobFault> {
+    fn body(&self, planned: &Planned, target: u32) -> Result<Bytes, JobFault> {
         let request = &planned.request;
         let params = BodyParams {
             api: self.api,
-            model: self.model.as_deref(),
+            model: self.models.get(target as usize).and_then(Option::as_deref),
             max_tokens: request.output_tok,
+            max_tokens_key: self.max_tokens_key,
             include_usage: self.include_usage,
-            running_usage: false,
+            running_usage: self.running_usage,
             ignore_eos: self.ignore_eos,
         };
         let words = self.prompter.words(request);

@@ -13,6 +13,7 @@ pub mod job;
 pub mod lookahead;
 mod maker;
 pub mod source;
+pub mod spread;
 pub mod worker;
 
 use std::io;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::client;
+use crate::client::Endpoint;
 use crate::clock::Anchor;
 use crate::record::StreamRecord;
 use crate::schedule::Planned;
@@ -58,12 +59,8 @@ pub enum Mode {
 /// Everything about a run but its plan.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Name or address of the server.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
-    /// What every request has in common.
-    pub client: client::Settings,
+    /// The servers, by `target` of the rows; at least one.
+    pub targets: Vec<Endpoint>,
     /// What every body has in common.
     pub bodies: BodyMaker,
     /// Threads that send and receive.

@@ -31,8 +31,8 @@ pub struct Worker<S, R> {
     pub clock: Clock,
     /// The run's start on that clock.
     pub t0: Nanos,
-    /// What sends.
-    pub client: Rc<Client>,
+    /// What sends, by target.
+    pub clients: Vec<Rc<Client>>,
     /// What is due next.
     pub source: S,
     /// Where the rows come from.
@@ -157,7 +157,9 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         self.shared.sent(self.index, due);
         let watch = Rc::new(Watch::default());
         streams.open.borrow_mut().insert(id, watch.clone());
-        let (client, sink, streams) = (self.client.clone(), self.sink.clone(), streams.clone());
+        // The maker of bodies spread them over as many targets as there are clients.
+        let client = self.clients[job.target as usize % self.clients.len()].clone();
+        let (sink, streams) = (self.sink.clone(), streams.clone());
         let record = job.record(due);
         tokio::task::spawn_local(async move {
             let record = client.perform(record, job.body, &watch).await;

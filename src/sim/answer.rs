@@ -24,13 +24,13 @@ pub(super) type Answer = Response<AnswerBody>;
 /// The body of a response.
 pub(super) struct AnswerBody {
     kind: Kind,
-    /// Dropped with the body, which is when the answer has been given.
-    _parting: Option<Parting>,
+    /// Dropped with the body, which is when the answer has been given: held, and never read.
+    parting: Option<Parting>,
 }
 
 enum Kind {
     Whole(Full<Bytes>),
-    Tokens(TokenBody),
+    Tokens(Box<TokenBody>),
     Faulty(Box<FaultyBody>),
 }
 
@@ -49,14 +49,14 @@ impl Drop for Parting {
 impl AnswerBody {
     /// The same body, which tells of its end.
     pub(super) fn parting(mut self, parting: Option<Parting>) -> Self {
-        self._parting = parting;
+        self.parting = parting;
         self
     }
 }
 
 impl From<Kind> for AnswerBody {
     fn from(kind: Kind) -> Self {
-        Self { kind, _parting: None }
+        Self { kind, parting: None }
     }
 }
 
@@ -98,7 +98,7 @@ impl Body for AnswerBody {
 
 /// A stream of tokens.
 pub(super) fn stream(body: TokenBody) -> Answer {
-    events(Kind::Tokens(body))
+    events(Kind::Tokens(Box::new(body)))
 }
 
 /// A stream of tokens with faults.

@@ -46,6 +46,7 @@ fn one_with(faults: &[&str], change: impl FnOnce(&mut Setup)) -> Row {
     outcome.rows.into_iter().next().expect("a row")
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "cells of a row are optional")]
 fn ms(at: u64) -> Option<Nanos> {
     Some(Nanos::from_millis(at))
 }

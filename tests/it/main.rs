@@ -8,6 +8,7 @@ mod faults;
 mod in_flight;
 mod plan;
 mod program;
+mod reach;
 mod replay;
 mod sockets;
 mod virtual_time;

@@ -23,6 +23,7 @@ fn any_shape() -> impl Strategy<Value = Shape> {
             max_input_tok: tokens.0,
             max_output_tok: tokens.1,
             closed_loop,
+            server_length: None,
         },
     )
 }
