@@ -99,14 +99,22 @@ impl Results {
             t0_monotonic_ns: anchor.monotonic.0,
         });
         self.manifest.files = ["requests.csv", "summary.csv"].map(str::to_owned).to_vec();
-        self.write_summary(&summary)?;
+        let summary_written = self.write_summary(&summary);
         if let Some(anchor) = anchor.filter(|_| has_truth) {
             self.manifest.files.push("truth.csv".to_owned());
-            let check = self.check_truth(anchor).context("cannot check against truth.csv")?;
-            self.words.notices.push(truth_words(&check));
-            self.manifest.verdicts = truth_manifest(&check);
+            match self.check_truth(anchor) {
+                Ok(check) => {
+                    self.words.notices.push(truth_words(&check));
+                    self.manifest.verdicts = truth_manifest(&check);
+                }
+                Err(error) => {
+                    let notice = format!("not checked against truth.csv: {error:#}");
+                    self.manifest.notices.push(notice.clone());
+                    self.words.notices.push(notice);
+                }
+            }
         }
-        self.write_manifest()?;
+        let manifest_written = self.write_manifest();
         if !self.quiet {
             let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             print(&report::render(&summary, &self.words, color));
@@ -114,6 +122,8 @@ impl Results {
             say(&warning);
         }
         rows_written?;
+        summary_written?;
+        manifest_written?;
         Ok(match summary.all.count(Outcome::Ok) {
             _ if interrupted => Exit::Interrupted,
             0 => Exit::NothingSucceeded,

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -207,10 +208,22 @@ impl SimulatedServer {
     }
 }
 
+/// How often, and how many times, the end of the child is looked for before it is forced: 5 s.
+const CHILD_LOOK: Duration = Duration::from_millis(5);
+const CHILD_LOOKS: u32 = 1_000;
+
 impl Drop for SimulatedServer {
     fn drop(&mut self) {
         // Its shutdown signal; it writes out its log and ends.
         drop(self.child.stdin.take());
+        let (_never, pause) = std::sync::mpsc::channel::<()>();
+        for _ in 0..CHILD_LOOKS {
+            if self.child.try_wait().is_ok_and(|ended| ended.is_some()) {
+                return;
+            }
+            let _ = pause.recv_timeout(CHILD_LOOK);
+        }
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -25,6 +25,7 @@ pub(super) struct Traffic {
     shape: Shape,
     seed: u64,
     api: Api,
+    path: PathBuf,
 }
 
 enum Kind {
@@ -54,6 +55,7 @@ impl Traffic {
                 shape,
                 seed: args.shape.seed,
                 api: args.target.api,
+                path: path.clone(),
             });
         }
         let input = if path == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) };
@@ -65,6 +67,7 @@ impl Traffic {
             shape,
             seed: args.shape.seed,
             api: args.target.api,
+            path: path.clone(),
         })
     }
 
@@ -150,6 +153,10 @@ impl Traffic {
     /// Writes the plan row by row.
     pub(super) fn write_plan(&self, path: &Path) -> anyhow::Result<()> {
         let failed = || format!("failed to write the plan to {}", path.display());
+        let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
+        if same(path, &self.path) == Some(true) {
+            bail!("--plan names the source itself: {}\nhint: give another file", path.display());
+        }
         let file = std::fs::File::create(path).with_context(failed)?;
         let out = std::io::BufWriter::with_capacity(1 << 16, file);
         schedule::write_plan(out, self.plan()?).with_context(failed)

@@ -38,7 +38,10 @@ impl Deadline {
 impl Timeouts {
     /// While there is no connection; all instants are of the clock, `sent` the start of the attempt.
     pub(super) fn connecting(&self, sent: Nanos) -> Option<Deadline> {
-        self.earliest(sent, [(self.connect, sent, Limit::Connect)])
+        self.earliest(
+            sent,
+            [(self.connect, sent, Limit::Connect), (self.first_token, sent, Limit::FirstToken)],
+        )
     }
 
     /// While there is no response.

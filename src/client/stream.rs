@@ -21,6 +21,9 @@ use crate::units::Nanos;
 
 /// Bytes of an error body that are kept for its message.
 const ERROR_BODY_LIMIT: usize = 64 * 1024;
+/// After so many reads a stream lets the others have a turn: one that always has bytes must not hold
+/// up a send that is due.
+const READS_AT_ONCE: u32 = 16;
 /// How long after `[DONE]` the end of the body may take before the connection is given up.
 const END_OF_BODY_LIMIT: Nanos = Nanos::from_secs(1);
 
@@ -77,7 +80,7 @@ impl<'a> Stream<'a> {
             .map_err(|error| Failure::new(Outcome::Connect, error.to_string()))?;
         let head = self.head(&mut exchange, body).await?;
         if head.status != StatusCode::OK {
-            let message = self.refusal(&mut exchange, &head).await?;
+            let message = self.refusal(&mut exchange, &head).await;
             recycle(self.client, exchange).await;
             return Err(Failure::new(Outcome::Http(head.status.as_u16()), message));
         }
@@ -85,7 +88,7 @@ impl<'a> Stream<'a> {
             return Err(Failure::new(Outcome::StreamError, compressed_words(&head)));
         }
         if let Some(form) = other_form(&head.content_type) {
-            let message = self.message(&mut exchange).await?;
+            let message = self.message(&mut exchange).await;
             let error = format!("expected a stream of events, got one {form}: {message}");
             return Err(Failure::new(Outcome::StreamError, error));
         }
@@ -149,6 +152,7 @@ impl<'a> Stream<'a> {
     /// Reads events until `[DONE]`, the end of the body, or a failure.
     async fn events(&mut self, exchange: &mut Exchange) -> Result<(), Failure> {
         let mut decoder = sse::Decoder::new();
+        let mut reads = 0_u32;
         while !self.done {
             let deadline = self.stream_deadline();
             let next = poll_fn(|context| exchange.poll_chunk(context));
@@ -158,6 +162,10 @@ impl<'a> Stream<'a> {
                 Some(Ok((bytes, at))) => {
                     self.watch.saw_byte(at);
                     self.decode(&mut decoder, Some(&bytes), at)?;
+                    reads += 1;
+                    if reads.is_multiple_of(READS_AT_ONCE) {
+                        tokio::task::yield_now().await;
+                    }
                 }
                 ended => {
                     let at = exchange.last_read();
@@ -275,36 +283,37 @@ impl<'a> Stream<'a> {
     }
 
     /// Why a status other than 200 came, in the server's words.
-    async fn refusal(&mut self, exchange: &mut Exchange, head: &Head) -> Result<String, Failure> {
-        let message = self.message(exchange).await?;
+    async fn refusal(&mut self, exchange: &mut Exchange, head: &Head) -> String {
+        let message = self.message(exchange).await;
         if is_compressed(head) {
-            return Ok(compressed_words(head));
+            return compressed_words(head);
         }
         if head.status.is_redirection() && !head.location.is_empty() {
-            return Ok(format!("{message} (to {}, not followed)", head.location));
+            return format!("{message} (to {}, not followed)", head.location);
         }
-        Ok(message)
+        message
     }
 
-    /// One readable line from a body that is no stream.
-    async fn message(&mut self, exchange: &mut Exchange) -> Result<String, Failure> {
+    /// One readable line from a body that is no stream. The outcome is known by now, so whatever
+    /// ends the body early (its connection, a limit, the run) only makes the line shorter.
+    async fn message(&mut self, exchange: &mut Exchange) -> String {
         let mut body = Vec::new();
         while body.len() < ERROR_BODY_LIMIT {
             let next = poll_fn(|context| exchange.poll_chunk(context));
-            let deadline = self.stream_deadline();
-            let at = deadline.map(|deadline| deadline.at);
-            let next = self.watch.guard(&self.client.clock, at, next).await;
-            match next.map_err(|cut| cut_failure(cut, deadline, "in the error's body"))? {
-                Some(Ok((bytes, at))) => {
+            let deadline = self.stream_deadline().map(|deadline| deadline.at);
+            match self.watch.guard(&self.client.clock, deadline, next).await {
+                Ok(Some(Ok((bytes, at)))) => {
                     self.watch.saw_byte(at);
-                    self.record.close = Some(self.client.offset(at));
                     body.extend_from_slice(&bytes);
                 }
-                // What arrived before the connection broke may still say why.
-                Some(Err(_)) | None => break,
+                Ok(Some(Err(_)) | None) => {
+                    self.record.close = Some(self.client.offset(exchange.last_read()));
+                    break;
+                }
+                Err(_cut) => break,
             }
         }
-        Ok(dialect::error_message(&body))
+        dialect::error_message(&body)
     }
 
     fn stream_deadline(&self) -> Option<Deadline> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -29,6 +29,10 @@ const TICK: Duration = Duration::from_millis(TICK_SPAN.0 / NS_PER_MS);
 /// From the last preparation to `t0`: time for every worker to arm its timer.
 const LEAD: Nanos = Nanos::from_millis(20);
 
+/// Turns of tasks between two looks at sockets and timer: a send that is due waits for no more than
+/// these, about 0.1 ms.
+const TURNS_PER_LOOK: u32 = 16;
+
 /// The workers of a run, seen from the thread that started them.
 pub(super) struct Crew<'scope> {
     threads: Vec<ScopedJoinHandle<'scope, io::Result<()>>>,
@@ -46,7 +50,7 @@ impl<'scope> Crew<'scope> {
         setup: &'env Setup,
         queues: &[Arc<Lookahead>],
         stop: &watch::Sender<bool>,
-    ) -> Self {
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared::new(queues.len()));
         let (ended, records) = mpsc::sync_channel(RECORD_QUEUE);
         let (say_ready, ready) = mpsc::channel();
@@ -60,10 +64,12 @@ impl<'scope> Crew<'scope> {
                 stop: stop.subscribe(),
             };
             let (say_ready, ended) = (say_ready.clone(), ended.clone());
-            crew.threads.push(scope.spawn(move || seat.run(setup, &say_ready, started, ended)));
+            let thread = std::thread::Builder::new().name(format!("worker-{index}"));
+            let run = move || seat.run(setup, say_ready, started, ended);
+            crew.threads.push(thread.spawn_scoped(scope, run)?);
             crew.starts.push(start);
         }
-        crew
+        Ok(crew)
     }
 
     /// Gives the sign to start once all are ready, and hands on what they report until all are done.
@@ -81,9 +87,10 @@ impl<'scope> Crew<'scope> {
                 Err(RecvTimeoutError::Disconnected) => return caller,
             };
             let tick = monotonic().since(ticked) >= TICK_SPAN;
-            if caller.is_ok() {
-                caller = event.map_or(Ok(()), &mut on_event);
-            }
+            // A caller that failed once still gets every record: what was measured counts, whether
+            // or not it can be written.
+            let taken = event.map_or(Ok(()), &mut on_event);
+            caller = caller.and(taken);
             if tick && caller.is_ok() {
                 ticked = monotonic();
                 caller = on_event(Event::Tick(&self.shared));
@@ -137,14 +144,19 @@ impl Seat {
     fn run(
         self,
         setup: &Setup,
-        ready: &mpsc::Sender<()>,
+        ready: Sender<()>,
         start: oneshot::Receiver<Nanos>,
         records: SyncSender<Box<StreamRecord>>,
     ) -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .event_interval(TURNS_PER_LOOK)
+            .build()?;
         tokio::task::LocalSet::new().block_on(&runtime, async move {
             let clock = Clock::real()?;
             let _ = ready.send(());
+            // Held on to, it would keep the leader waiting for workers that never came to be.
+            drop(ready);
             let Ok(t0) = start.await else {
                 return Ok(());
             };

@@ -118,7 +118,7 @@ where
         Maker::start(plan, setup.bodies.clone(), queues.clone()).map_err(ReplayError::Worker)?;
     maker.wait_primed(stop);
     let caller = std::thread::scope(|scope| {
-        let mut crew = Crew::start(scope, setup, &queues, stop);
+        let mut crew = Crew::start(scope, setup, &queues, stop)?;
         let caller = crew.lead(stop, on_event);
         // Whatever the workers left: nobody wants more.
         for queue in &queues {

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
 use tokio::sync::{Notify, watch};
 
@@ -22,6 +21,8 @@ use crate::units::Nanos;
 /// How often a draining worker looks whether its streams still live.
 const DRAIN_LOOK: Nanos = Nanos::from_millis(250);
 
+/// How long a stopped run waits for the next row of its plan.
+const ROW_PATIENCE: Nanos = Nanos::from_millis(250);
 /// So many overdue rows are started before those that were get their turn to write.
 const SENDS_AT_ONCE: u64 = 16;
 
@@ -68,6 +69,12 @@ struct Streams {
     changed: Notify,
 }
 
+impl Streams {
+    fn cut_all(&self) {
+        self.open.borrow().values().for_each(|watch| watch.cut());
+    }
+}
+
 impl<S: Source<Job>, R: Rows> Worker<S, R> {
     /// Runs until the plan is sent and every stream has ended.
     pub async fn run(mut self) {
@@ -76,7 +83,13 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         self.clock.pace_until(self.t0).await;
         let stopped = self.send_plan(&streams).await;
         if stopped {
-            self.record_unsent();
+            streams.cut_all();
+            self.shared.stopped(self.index, self.clock.now().since(self.t0));
+        }
+        self.shared.sends_no_more();
+        if stopped {
+            let until = self.last_due_of_all().await;
+            self.record_unsent(until).await;
         }
         self.source_is_done();
         self.follow(&streams).await;
@@ -170,17 +183,26 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         });
     }
 
-    /// Rows that fell due before the stop and were not sent are rows all the same.
-    fn record_unsent(&mut self) {
-        let now = self.clock.now().since(self.t0);
+    /// The instant up to which rows fell due in this run: the same for all workers, or there would be
+    /// holes among the rows, since they do not stop at the same instant.
+    async fn last_due_of_all(&self) -> Nanos {
+        loop {
+            if let Some(until) = self.shared.end_of_sends() {
+                return until;
+            }
+            self.clock.sleep_until(self.clock.now() + Nanos::from_millis(1)).await;
+        }
+    }
+
+    /// Rows that fell due by `until` and were not sent are rows all the same.
+    async fn record_unsent(&mut self, until: Nanos) {
         let error = match self.source.held() {
             None => "the run ended before it was sent",
             Some(_) => "the run ended before --max-in-flight let it be sent",
         };
         self.source.release();
-        let mut context = Context::from_waker(Waker::noop());
         loop {
-            match self.source.next(now, &[]) {
+            match self.source.next(until, &[]) {
                 Due::Send { row, due } => {
                     let error = Some(error.to_owned());
                     let record =
@@ -188,10 +210,15 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
                     self.shared.fell_due(self.index, due);
                     (self.sink)(record);
                 }
-                Due::Row => match self.rows.poll_next(&mut context) {
-                    Poll::Ready(row) => self.source.offer(row),
-                    Poll::Pending => return,
-                },
+                // Rows that are due may still be with their maker; a source that says nothing any
+                // more is not waited for.
+                Due::Row => {
+                    let patience = self.clock.sleep_until(self.clock.now() + ROW_PATIENCE);
+                    tokio::select! {
+                        row = poll_fn(|context| self.rows.poll_next(context)) => self.source.offer(row),
+                        () = patience => return,
+                    }
+                }
                 Due::At(_) | Due::End | Due::Done => return,
             }
         }
@@ -205,7 +232,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         while !streams.open.borrow().is_empty() {
             if !cut && (*stop.borrow() || self.is_drained(streams)) {
                 cut = true;
-                streams.open.borrow().values().for_each(|watch| watch.cut());
+                streams.cut_all();
             }
             look_at = look_at.max(self.clock.now()) + DRAIN_LOOK;
             let look = self.clock.sleep_until(look_at);

@@ -65,7 +65,7 @@ fn a_refusal_is_one_message_with_its_remedy_and_no_rows() {
         ),
         (model, &["--model", "x"], ["does not know the model", "it lists `m-1`"]),
         (path, &[], ["has no such API at this path", "the server's root"]),
-        (page, &[], ["got an HTML page: Welcome!", "is --url the address"]),
+        (page, &[], ["got one HTML page: Welcome!", "is --url the address"]),
         (redirect, &[], ["redirects (308", "give the final URL"]),
     ] {
         let server = Server::start(answer);
