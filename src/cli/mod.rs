@@ -30,7 +30,7 @@ enum Command {
     /// Replay a workload (.toml) or a trace against a server, and write what happened as CSV
     Run(Box<RunArgs>),
     /// Run the simulated server alone
-    Sim(sim::SimArgs),
+    Sim(Box<sim::SimArgs>),
 }
 
 /// How the program ends.

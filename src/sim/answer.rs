@@ -30,7 +30,7 @@ pub(super) struct AnswerBody {
 
 enum Kind {
     Whole(Full<Bytes>),
-    Tokens(TokenBody),
+    Tokens(Box<TokenBody>),
     Faulty(Box<FaultyBody>),
 }
 
@@ -48,9 +48,8 @@ impl Drop for Parting {
 
 impl AnswerBody {
     /// The same body, which tells of its end.
-    pub(super) fn parting(mut self, parting: Option<Parting>) -> Self {
-        self._parting = parting;
-        self
+    pub(super) fn parting(self, parting: Option<Parting>) -> Self {
+        Self { _parting: parting, ..self }
     }
 }
 
@@ -74,7 +73,7 @@ impl Body for AnswerBody {
                 Pin::new(body).poll_frame(context).map(|frame| frame?.ok().map(Ok))
             }
             Kind::Tokens(body) => {
-                Pin::new(body).poll_frame(context).map(|frame| frame?.ok().map(Ok))
+                Pin::new(&mut **body).poll_frame(context).map(|frame| frame?.ok().map(Ok))
             }
             Kind::Faulty(body) => Pin::new(&mut **body).poll_frame(context),
         }
@@ -98,7 +97,7 @@ impl Body for AnswerBody {
 
 /// A stream of tokens.
 pub(super) fn stream(body: TokenBody) -> Answer {
-    events(Kind::Tokens(body))
+    events(Kind::Tokens(Box::new(body)))
 }
 
 /// A stream of tokens with faults.

@@ -46,6 +46,7 @@ fn one_with(faults: &[&str], change: impl FnOnce(&mut Setup)) -> Row {
     outcome.rows.into_iter().next().expect("a row")
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "what it is compared with are cells")]
 fn ms(at: u64) -> Option<Nanos> {
     Some(Nanos::from_millis(at))
 }
@@ -326,4 +327,16 @@ fn nothing_holds_back_rows_while_a_server_stalls() {
     for row in &outcome.rows {
         assert_eq!((row.outcome, row.lag, row.ttft), (Outcome::Ok, ms(0), ms(10_000)), "from due");
     }
+}
+
+#[test]
+fn a_reader_waits_through_a_stall_and_not_through_slow_steps() {
+    // Steps of 50 ms feed a reader of 20 tok/s exactly; one of 10 tok/s never waits.
+    let row = one(&[]);
+    assert_eq!((row.stall, row.stalls), (ms(0), Some(0)));
+    // Three tokens last him to 350 ms; the next come 2 s after the third, at 2,300.
+    let row = one(&["stall=2s,3"]);
+    assert_eq!((row.stall, row.stalls), (ms(1_950), Some(1)));
+    let row = one(&["status=500"]);
+    assert_eq!((row.stall, row.stalls), (None, None));
 }

@@ -9,6 +9,7 @@ use underfire::units::Nanos;
 use crate::faults::{fixed, plan};
 use crate::program::{Place, small_trace};
 
+#[expect(clippy::unnecessary_wraps, reason = "what it is compared with are cells")]
 fn ms(at: u64) -> Option<Nanos> {
     Some(Nanos::from_millis(at))
 }
