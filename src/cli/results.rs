@@ -49,11 +49,12 @@ impl Results {
             target: Some(server.manifest.clone()),
             model: server.model.clone(),
             api: Some(args.target.api.to_string()),
-            notices: traffic.notices().to_vec(),
+            notices: traffic.notices().iter().cloned().chain(cap_words(args)).collect(),
             ..Manifest::new(&command)
         };
         let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
         let words = RunFacts {
+            notices: cap_words(args).into_iter().collect(),
             name: name.unwrap_or_default(),
             target: server.words.clone(),
             model: server.model.clone(),
@@ -124,6 +125,15 @@ impl Results {
         let rows = read_rows(open("requests.csv")?)?.collect::<Result<Vec<_>, _>>()?;
         Ok(lab::check(&rows, anchor.monotonic, &truth))
     }
+}
+
+/// What a cap on requests in flight does to the figures, so that nobody reads them without it.
+fn cap_words(args: &RunArgs) -> Option<String> {
+    let slots = args.shape.max_in_flight?;
+    Some(format!(
+        "at most {slots} requests in flight (--max-in-flight): a row that found no room left late, and \
+         its wait is in the lag and in every latency from due"
+    ))
 }
 
 /// `arrival 0.08 / 0.31 / 1.20 ms` and so on.

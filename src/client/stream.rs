@@ -137,11 +137,14 @@ impl<'a> Stream<'a> {
 
     fn no_response(&self, error: &hyper::Error) -> Failure {
         let reused = self.record.conn_reused == Some(true);
-        let closed = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
+        let closed = error.is_incomplete_message()
+            || error.is_canceled()
+            || error.is_closed()
+            || is_hangup(error);
         let error = chain(error);
         let text = match (reused, closed) {
             (true, true) => format!(
-                "the server closed the idle connection as the request crossed it; \
+                "the server closed the idle connection as the request crossed it, or in answer to it; \
                  not sent again ({error})"
             ),
             (false, true) => format!("connection closed before a response: {error}"),
@@ -398,6 +401,25 @@ fn dial_failure(error: &io::Error) -> Failure {
         .iter()
         .any(|code| error.raw_os_error() == Some(*code));
     Failure::new(if ours { Outcome::Client } else { Outcome::Connect }, error.to_string())
+}
+
+/// Whether the system says that the peer has gone.
+fn is_hangup(error: &hyper::Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return matches!(
+                error.kind(),
+                io::ErrorKind::ConnectionReset
+                    | io::ErrorKind::ConnectionAborted
+                    | io::ErrorKind::BrokenPipe
+                    | io::ErrorKind::NotConnected
+                    | io::ErrorKind::UnexpectedEof
+            );
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// An error with its causes, in one line.

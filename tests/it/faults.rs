@@ -2,6 +2,7 @@
 //! so that times are exact. Each is one POST, by the server's own log.
 
 use underfire::client::Timeouts;
+use underfire::client::dialect::Api;
 use underfire::lab::{self, Setup};
 use underfire::record::{Outcome, Row, TokenSource};
 use underfire::schedule::Planned;
@@ -148,11 +149,18 @@ const TABLE: &[(&str, &str, &str)] = &[
 #[test]
 fn every_fault_has_its_row() {
     let mut wrong = Vec::new();
-    for (fault, expect, error) in TABLE {
-        let row = one(&[fault]);
+    let both = TABLE.iter().flat_map(|line| [(Api::Chat, line), (Api::Completions, line)]);
+    for (api, (fault, expect, error)) in both {
+        let row = one_with(&[fault], |setup| {
+            setup.client.path = api.path().to_owned();
+            setup.bodies.api = api;
+        });
         let got = said(&row);
         if got != *expect {
-            wrong.push(format!("{fault}\n  expected {expect}\n  got      {got} {:?}", row.error));
+            wrong.push(format!(
+                "{api} {fault}\n  expected {expect}\n  got      {got} {:?}",
+                row.error
+            ));
         }
         match (&row.error, *error) {
             (None, "") => {}
@@ -202,6 +210,13 @@ fn several_tokens_a_chunk_are_told_from_chunks() {
     // With no usage at the end the last running count is the final one.
     let row = one(&["running-usage", "no-usage", "group=4"]);
     assert_eq!(said(&row), "ok 200 | 6 usage in 2 | length | 350 100 450 450");
+}
+
+#[test]
+fn an_answer_in_one_event_has_a_ttft_and_no_gaps() {
+    let row = one(&["group=6", "running-usage", "no-usage"]);
+    assert_eq!(said(&row), "ok 200 | 6 usage in 1 | length | 450 - 450 450");
+    assert_eq!((row.tpot, row.gap_p50, row.stall), (None, None, ms(0)));
 }
 
 #[test]
