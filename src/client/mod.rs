@@ -8,6 +8,7 @@ mod connect;
 mod exchange;
 mod limit;
 mod probe;
+mod signs;
 mod stream;
 mod watch;
 

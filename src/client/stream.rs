@@ -16,6 +16,7 @@ use super::connect::Stamped;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head};
 use super::limit::Deadline;
+use super::signs::{compressed_words, is_compressed, is_hangup, other_form};
 use super::sse;
 use super::watch::{Cut, Watch};
 use crate::record::{Outcome, StreamRecord, Usage};
@@ -321,28 +322,6 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// What a body is that is no stream of events, by its type. Other types are read as one, since not
-/// every server names it.
-fn other_form(content_type: &str) -> Option<&'static str> {
-    match content_type {
-        "application/json" | "application/problem+json" => Some("JSON body"),
-        "text/html" => Some("HTML page"),
-        _ => None,
-    }
-}
-
-fn is_compressed(head: &Head) -> bool {
-    !matches!(head.encoding.as_str(), "" | "identity")
-}
-
-fn compressed_words(head: &Head) -> String {
-    let encoding = &head.encoding;
-    format!(
-        "the answer came compressed (content-encoding: {encoding}) although identity was asked for, \
-         so its events cannot be timed; turn compression off for event streams"
-    )
-}
-
 /// Puts the connection back once the body has ended: at once where it has, so that the next request
 /// finds it, else in the background and for a limited time.
 async fn recycle(client: &Rc<Client>, mut exchange: Exchange) {
@@ -401,25 +380,6 @@ fn dial_failure(error: &io::Error) -> Failure {
         .iter()
         .any(|code| error.raw_os_error() == Some(*code));
     Failure::new(if ours { Outcome::Client } else { Outcome::Connect }, error.to_string())
-}
-
-/// Whether the system says that the peer has gone.
-fn is_hangup(error: &hyper::Error) -> bool {
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            return matches!(
-                error.kind(),
-                io::ErrorKind::ConnectionReset
-                    | io::ErrorKind::ConnectionAborted
-                    | io::ErrorKind::BrokenPipe
-                    | io::ErrorKind::NotConnected
-                    | io::ErrorKind::UnexpectedEof
-            );
-        }
-        cause = error.source();
-    }
-    false
 }
 
 /// An error with its causes, in one line.
