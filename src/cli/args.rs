@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::reach_args::ReachArgs;
 use crate::client::dialect::Api;
+use crate::record::ReaderPace;
 use crate::replay::drain::Drain;
 use crate::trace::read::{Failed, Format, TimeUnit};
 use crate::units::{Nanos, Speed, UnitError};
@@ -137,6 +138,9 @@ pub(super) struct LimitArgs {
     /// Limit on a whole request (default: none)
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(super) timeout: Option<Nanos>,
+    /// Reader for `stall_ms`: one who reads V tokens a second from the first token on
+    #[arg(long, value_name = "V", default_value = "20", value_parser = ReaderPace::parse)]
+    pub(super) reader_pace: ReaderPace,
     /// Threads that send and receive (default: one per core)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(super) workers: Option<u16>,

@@ -50,13 +50,18 @@ impl Results {
             model: server.model(),
             api: Some(args.target.api.to_string()),
             server: server.about(),
-            notices: [traffic.notices(), &server.notices].concat(),
+            notices: [traffic.notices(), &server.notices]
+                .concat()
+                .into_iter()
+                .chain(cap_words(args))
+                .collect(),
             // True until the run has ended: one that is killed never says so itself.
             interrupted: true,
             ..Manifest::new(&command)
         };
         let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
         let words = RunFacts {
+            notices: cap_words(args).into_iter().collect(),
             name: name.unwrap_or_default(),
             target: server.words.clone(),
             model: server.model(),
@@ -162,6 +167,15 @@ fn failures(summary: &Summary) -> Option<String> {
     let (errors, rows) = (all.errors(), all.rows());
     (errors > 0)
         .then(|| format!("warning: {errors} of {rows} requests failed: {}", kinds.join(", ")))
+}
+
+/// What a cap on requests in flight does to the figures, so that nobody reads them without it.
+fn cap_words(args: &RunArgs) -> Option<String> {
+    let slots = args.shape.max_in_flight?;
+    Some(format!(
+        "at most {slots} requests in flight (--max-in-flight): a row that found no room left late, and \
+         its wait is in the lag and in every latency from due"
+    ))
 }
 
 /// `arrival 0.08 / 0.31 / 1.20 ms` and so on.

@@ -133,7 +133,8 @@ fn replay(
     let (stop, _) = watch::channel(false);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
     let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
-    let recorder = Recorder::create(&folder.file("requests.csv"), window)?;
+    let recorder = Recorder::create(&folder.file("requests.csv"), window)?
+        .with_reader_pace(args.limits.reader_pace);
     let results = Results::open(args, traffic, facts, &server, folder)?;
 
     let mut live = Live::new(recorder, facts.map(|facts| facts.rows), args.output.quiet);

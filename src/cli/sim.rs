@@ -56,8 +56,7 @@ pub(super) struct SimArgs {
     /// Mean of answers that end by themselves (default: every answer runs to its `max_tokens`)
     #[arg(long, value_name = "N")]
     mean_output_tok: Option<f64>,
-    /// Do wrong on purpose: FAULT[=VALUE][@WHEN…], as in refuse@rows=3,7 or stall=2s@rate=1% (repeatable;
-    /// --help lists them)
+    /// Do wrong on purpose, as in refuse@rows=3,7 or stall=2s@rate=1% (repeatable; --help lists all)
     #[arg(long, value_name = "FAULT", long_help = GRAMMAR)]
     fault: Vec<FaultRule>,
     /// End when stdin closes

@@ -11,6 +11,7 @@ mod head;
 mod limit;
 mod probe;
 mod route;
+mod signs;
 mod stamped;
 mod stream;
 mod tls;

@@ -13,6 +13,7 @@ use super::Client;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head};
 use super::limit::Deadline;
+use super::signs::{compressed_words, is_compressed, is_hangup, other_form};
 use super::sse;
 use super::watch::{Cut, Watch};
 use super::wire::Wire;
@@ -136,11 +137,14 @@ impl<'a> Stream<'a> {
 
     fn no_response(&self, error: &hyper::Error) -> Failure {
         let reused = self.record.conn_reused == Some(true);
-        let closed = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
+        let closed = error.is_incomplete_message()
+            || error.is_canceled()
+            || error.is_closed()
+            || is_hangup(error);
         let error = chain(error);
         let text = match (reused, closed) {
             (true, true) => format!(
-                "the server closed the idle connection as the request crossed it; \
+                "the server closed the idle connection as the request crossed it, or in answer to it; \
                  not sent again ({error})"
             ),
             (false, true) => format!("connection closed before a response: {error}"),
@@ -321,28 +325,6 @@ impl<'a> Stream<'a> {
         let timeouts = &self.client.settings.timeouts;
         timeouts.streaming(self.sent, self.watch.last_byte(), has_token)
     }
-}
-
-/// What a body is that is no stream of events, by its type. Other types are read as one, since not
-/// every server names it.
-fn other_form(content_type: &str) -> Option<&'static str> {
-    match content_type {
-        "application/json" | "application/problem+json" => Some("JSON body"),
-        "text/html" => Some("HTML page"),
-        _ => None,
-    }
-}
-
-fn is_compressed(head: &Head) -> bool {
-    !matches!(head.encoding.as_str(), "" | "identity")
-}
-
-fn compressed_words(head: &Head) -> String {
-    let encoding = &head.encoding;
-    format!(
-        "the answer came compressed (content-encoding: {encoding}) although identity was asked for, \
-         so its events cannot be timed; turn compression off for event streams"
-    )
 }
 
 /// Puts the connection back once the body has ended: at once where it has, so that the next request

@@ -7,12 +7,14 @@
 pub mod csv;
 mod outcome;
 mod row;
+mod stall;
 mod tokens;
 
 use std::sync::Arc;
 
 pub use outcome::Outcome;
 pub use row::{Phase, Row, TokenSource};
+pub use stall::{ReaderPace, Stalls};
 pub use tokens::{Kind, TokenTimes};
 
 use crate::units::Nanos;

@@ -74,7 +74,7 @@ impl Body for AnswerBody {
                 Pin::new(body).poll_frame(context).map(|frame| frame?.ok().map(Ok))
             }
             Kind::Tokens(body) => {
-                Pin::new(body).poll_frame(context).map(|frame| frame?.ok().map(Ok))
+                Pin::new(&mut **body).poll_frame(context).map(|frame| frame?.ok().map(Ok))
             }
             Kind::Faulty(body) => Pin::new(&mut **body).poll_frame(context),
         }

@@ -1,7 +1,8 @@
 //! The simulated server: an OpenAI-compatible server of known truth.
 //!
 //! Its model ([`settings`], [`engine`]) says when each token is due; the server gives the tokens out
-//! over HTTP in the shapes of vLLM and logs what it really did ([`truth`]). It runs on a port
+//! over HTTP in the shapes of vLLM and logs what it really did ([`truth`]). Asked to, it does wrong
+//! ([`fault`]). It runs on a port
 //! ([`run`]) or over in-memory pipes in virtual time ([`server`]). It knows nothing of the client: no
 //! room but `clock` is used here.
 

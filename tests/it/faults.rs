@@ -1,7 +1,9 @@
 //! What a client makes of every fault of the simulated server: one request per fault, in virtual time,
 //! so that times are exact. Each is one POST, by the server's own log.
 
+use underfire::client::RequestHead;
 use underfire::client::Timeouts;
+use underfire::client::dialect::Api;
 use underfire::lab::{self, Setup};
 use underfire::record::{Outcome, Row, TokenSource};
 use underfire::schedule::Planned;
@@ -148,11 +150,18 @@ const TABLE: &[(&str, &str, &str)] = &[
 #[test]
 fn every_fault_has_its_row() {
     let mut wrong = Vec::new();
-    for (fault, expect, error) in TABLE {
-        let row = one(&[fault]);
+    let both = TABLE.iter().flat_map(|line| [(Api::Chat, line), (Api::Completions, line)]);
+    for (api, (fault, expect, error)) in both {
+        let row = one_with(&[fault], |setup| {
+            setup.client.head = RequestHead::in_memory(api.path());
+            setup.bodies.api = api;
+        });
         let got = said(&row);
         if got != *expect {
-            wrong.push(format!("{fault}\n  expected {expect}\n  got      {got} {:?}", row.error));
+            wrong.push(format!(
+                "{api} {fault}\n  expected {expect}\n  got      {got} {:?}",
+                row.error
+            ));
         }
         match (&row.error, *error) {
             (None, "") => {}
@@ -202,6 +211,13 @@ fn several_tokens_a_chunk_are_told_from_chunks() {
     // With no usage at the end the last running count is the final one.
     let row = one(&["running-usage", "no-usage", "group=4"]);
     assert_eq!(said(&row), "ok 200 | 6 usage in 2 | length | 350 100 450 450");
+}
+
+#[test]
+fn an_answer_in_one_event_has_a_ttft_and_no_gaps() {
+    let row = one(&["group=6", "running-usage", "no-usage"]);
+    assert_eq!(said(&row), "ok 200 | 6 usage in 1 | length | 450 - 450 450");
+    assert_eq!((row.tpot, row.gap_p50, row.stall), (None, None, ms(0)));
 }
 
 #[test]
@@ -327,4 +343,16 @@ fn nothing_holds_back_rows_while_a_server_stalls() {
     for row in &outcome.rows {
         assert_eq!((row.outcome, row.lag, row.ttft), (Outcome::Ok, ms(0), ms(10_000)), "from due");
     }
+}
+
+#[test]
+fn a_reader_waits_through_a_stall_and_not_through_slow_steps() {
+    // Steps of 50 ms feed a reader of 20 tok/s exactly; one of 10 tok/s never waits.
+    let row = one(&[]);
+    assert_eq!((row.stall, row.stalls), (ms(0), Some(0)));
+    // Three tokens last him to 350 ms; the next come 2 s after the third, at 2,300.
+    let row = one(&["stall=2s,3"]);
+    assert_eq!((row.stall, row.stalls), (ms(1_950), Some(1)));
+    let row = one(&["status=500"]);
+    assert_eq!((row.stall, row.stalls), (None, None));
 }

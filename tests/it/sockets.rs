@@ -153,3 +153,30 @@ fn our_own_shortage_of_descriptors_is_not_the_servers_fault() {
     assert!(ours >= 40 && ok >= 20, "{ours} of ours, {ok} answered");
     assert_eq!(sim.end(&place).len(), ok, "those of ours never reached the server");
 }
+
+#[test]
+fn a_server_that_accepts_nothing_is_a_timeout_with_its_own_words() {
+    use socket2::{Domain, Socket, Type};
+    let listener = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    let any: std::net::SocketAddr = ([127, 0, 0, 1], 0).into();
+    listener.bind(&any.into()).expect("a port");
+    listener.listen(0).expect("a listener");
+    let address = listener.local_addr().expect("it").as_socket().expect("an address");
+    // Its queue is filled, and nobody takes anything out of it.
+    let brief = std::time::Duration::from_millis(300);
+    let mut filled = Vec::new();
+    while let Ok(stream) = std::net::TcpStream::connect_timeout(&address, brief) {
+        filled.push(stream);
+        assert!(filled.len() < 100, "a queue of none");
+    }
+    let place = Place::new();
+    place.write("t.csv", small_trace(3, 10));
+    let url = format!("http://{address}");
+    let run = ["run", "t.csv", "--url", &url, "--model", "m", "--out", "run"];
+    place.run(&[&run[..], &["--connect-timeout", "250ms"]].concat()).expect(4);
+    for row in place.rows("run") {
+        assert_eq!((row.outcome, row.http_status), (Outcome::Timeout, None));
+        let error = row.error.expect("words");
+        assert!(error.contains("no connection within 0.25 s (--connect-timeout)"), "{error}");
+    }
+}
