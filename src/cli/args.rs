@@ -34,7 +34,7 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Target")]
 pub(super) struct TargetArgs {
-    /// Server, as http[s]://host:port[/base]; several share the load, by session, else in turn.
+    /// Server, as `http[s]://host:port[/base]`; several share the load, by session, else in turn.
     /// Without any the built-in simulated server is started
     #[arg(long)]
     pub(super) url: Vec<String>,

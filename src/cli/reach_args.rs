@@ -93,7 +93,7 @@ pub(super) struct ReachArgs {
     /// Connect to this unix socket, whatever host the URL names (without a URL: localhost)
     #[arg(long, value_name = "PATH", conflicts_with = "proxy")]
     pub(super) unix_socket: Option<PathBuf>,
-    /// HTTP proxy, as http://[user:password@]host:port; never taken from the environment
+    /// HTTP proxy, as `http://[user:password@]host:port`; never taken from the environment
     #[arg(long, value_name = "URL")]
     pub(super) proxy: Option<String>,
 }
