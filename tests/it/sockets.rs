@@ -135,7 +135,7 @@ fn our_own_shortage_of_descriptors_is_not_the_servers_fault() {
     let sim = Sim::start(&place, &["--fault", "headers=1s"]);
     // The limit is the shell's to lower; the program raises it as far as it may.
     let run = format!(
-        "ulimit -n 60 && exec '{}' run t.csv --url {} --out run",
+        "ulimit -n 60 && exec '{}' run t.csv --url {} --out run --no-preflight",
         env!("CARGO_BIN_EXE_underfire"),
         sim.url
     );
