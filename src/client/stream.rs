@@ -11,10 +11,9 @@ use hyper::StatusCode;
 
 use super::Client;
 use super::dialect::{self, Parsed};
-use super::exchange::{Exchange, Head};
+use super::exchange::{Exchange, Head, HttpError, Link};
 use super::sse;
 use super::watch::{Cut, Watch};
-use super::wire::Wire;
 use crate::record::{Outcome, StreamRecord, Usage};
 use crate::units::Nanos;
 
@@ -94,7 +93,7 @@ impl<'a> Stream<'a> {
         self.verdict()
     }
 
-    async fn connect(&mut self) -> Result<Wire, Failure> {
+    async fn connect(&mut self) -> Result<Link, Failure> {
         if let Some(connection) = self.client.pool.reuse() {
             self.record.conn_reused = Some(true);
             return Ok(connection);
@@ -128,9 +127,9 @@ impl<'a> Stream<'a> {
         Ok(head)
     }
 
-    fn no_response(&self, error: &hyper::Error) -> Failure {
+    fn no_response(&self, error: &HttpError) -> Failure {
         let reused = self.record.conn_reused == Some(true);
-        let closed = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
+        let closed = error.is_close();
         let error = chain(error);
         let text = match (reused, closed) {
             (true, true) => format!(
