@@ -34,9 +34,13 @@ pub(super) fn ways(args: &RunArgs) -> anyhow::Result<Vec<Way>> {
         let target = target::endpoint(url, args.target.api)?;
         let mut route = Route::tcp(target.host.clone(), target.port);
         if target.tls {
-            route.tls = Some(Tls::new(&target.host, tls_config(&reach.tls())?)?);
+            route.tls = Some(Tls::new(&target.host, tls_config(&reach.tls(), reach.http2)?)?);
         }
         let mut head = RequestHead::new(&target.authority, &target.path_and_query, &headers)?;
+        route.http2 = reach.http2;
+        if reach.http2 {
+            head = head.for_http2(target.scheme(), &target.authority)?;
+        }
         if let Some(path) = &reach.unix_socket {
             route.hop = Hop::Unix(path.clone());
         }
@@ -67,7 +71,7 @@ fn through_proxy(
 ) -> anyhow::Result<RequestHead> {
     let proxy = proxy::proxy(url)?;
     route.hop = Hop::Tcp { host: proxy.host, port: proxy.port };
-    if target.tls {
+    if target.tls || route.http2 {
         let (authority, authorization) = (target.host_and_port(), proxy.authorization);
         route.tunnel = Some(Tunnel { authority, authorization });
         return Ok(head);

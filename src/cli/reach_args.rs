@@ -48,6 +48,7 @@ impl FromStr for Switch {
 
 /// Arguments of `run` about reaching servers.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[command(next_help_heading = "Reaching the server")]
 pub(super) struct ReachArgs {
     /// Engine of the server, where it is not found or found wrong; decides which vendor keys are
@@ -90,6 +91,9 @@ pub(super) struct ReachArgs {
     /// Key of the client certificate (PEM; default: in the file of the certificate)
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(super) key: Option<PathBuf>,
+    /// Speak HTTP/2: many requests over one connection (without TLS: by prior knowledge)
+    #[arg(long)]
+    pub(super) http2: bool,
     /// Connect to this unix socket, whatever host the URL names (without a URL: localhost)
     #[arg(long, value_name = "PATH", conflicts_with = "proxy")]
     pub(super) unix_socket: Option<PathBuf>,

@@ -10,6 +10,8 @@ use std::rc::Rc;
 
 use tokio::io::DuplexStream;
 
+use super::exchange::Link;
+use super::http2::Connections;
 use super::route::Route;
 use super::stamped::{Stamped, Transport};
 use super::wire::Wire;
@@ -44,6 +46,10 @@ impl Dial {
         Self::Route(Rc::new(route.clone()))
     }
 
+    fn is_http2(&self) -> bool {
+        matches!(self, Self::Route(route) if route.http2)
+    }
+
     async fn dial(&self, clock: &Clock) -> io::Result<Wire> {
         match self {
             Self::Route(route) => route.dial(clock).await,
@@ -61,15 +67,21 @@ pub(super) struct Pool {
     dial: Dial,
     clock: Clock,
     idle: RefCell<Vec<(Wire, Nanos)>>,
+    /// In the place of idle ones, where requests share connections.
+    shared: Option<Connections>,
 }
 
 impl Pool {
     pub(super) fn new(dial: Dial, clock: Clock) -> Self {
-        Self { dial, clock, idle: RefCell::default() }
+        let shared = dial.is_http2().then(Connections::default);
+        Self { dial, clock, idle: RefCell::default(), shared }
     }
 
     /// An idle connection that is still alive, the most recently used first; dead ones are dropped.
-    pub(super) fn reuse(&self) -> Option<Wire> {
+    pub(super) fn reuse(&self) -> Option<Link> {
+        if let Some(shared) = &self.shared {
+            return shared.reuse().map(Link::Shared);
+        }
         let mut idle = self.idle.borrow_mut();
         let oldest = self.clock.now().since(IDLE_LIMIT);
         while let Some((mut connection, since)) = idle.pop() {
@@ -79,15 +91,19 @@ impl Pool {
                 return None;
             }
             if connection.is_quiet() {
-                return Some(connection);
+                return Some(Link::Own(connection));
             }
         }
         None
     }
 
     /// A new connection.
-    pub(super) async fn dial(&self) -> io::Result<Wire> {
-        self.dial.dial(&self.clock).await
+    pub(super) async fn dial(&self) -> io::Result<Link> {
+        let dial = self.dial.dial(&self.clock);
+        match &self.shared {
+            Some(shared) => shared.get(dial).await.map(Link::Shared),
+            None => dial.await.map(Link::Own),
+        }
     }
 
     /// Takes back a connection whose response has ended whole.

@@ -1,4 +1,4 @@
-//! One HTTP/1.1 request and its response, as a sequence of (bytes, stamp).
+//! One request and its response, as a sequence of (bytes, stamp): HTTP/1.1 here, HTTP/2 in `http2`.
 //!
 //! The connection and the body are polled in one task, body first: hyper reads the socket again only
 //! after the frames of the last read were taken, so a frame never bears a later read's stamp.
@@ -18,6 +18,8 @@ use hyper::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, Heade
 use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 
+use super::http2::{self, Http2};
+use super::signs::is_hangup;
 use super::wire::Wire;
 use crate::units::Nanos;
 
@@ -38,8 +40,115 @@ pub(super) struct Head {
     pub(super) at: Nanos,
 }
 
+impl Head {
+    pub(super) fn new(status: StatusCode, headers: HeaderMap, at: Nanos) -> Self {
+        Self {
+            status,
+            content_type: media_type(text(&headers, &CONTENT_TYPE)),
+            encoding: text(&headers, &CONTENT_ENCODING).trim().to_ascii_lowercase(),
+            location: place(text(&headers, &LOCATION)),
+            headers,
+            at,
+        }
+    }
+}
+
+/// What went wrong with HTTP.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// In HTTP/1.1.
+    #[error(transparent)]
+    Http1(#[from] hyper::Error),
+    /// In HTTP/2.
+    #[error(transparent)]
+    Http2(#[from] h2::Error),
+}
+
+impl HttpError {
+    /// Whether the connection was closed, rather than misused.
+    pub(super) fn is_close(&self) -> bool {
+        match self {
+            Self::Http1(error) => {
+                error.is_incomplete_message()
+                    || error.is_canceled()
+                    || error.is_closed()
+                    || is_hangup(error)
+            }
+            Self::Http2(error) => error.is_io() || error.is_go_away(),
+        }
+    }
+}
+
+/// What a request is sent over.
+pub(super) enum Link {
+    /// A connection for itself.
+    Own(Wire),
+    /// A stream of a connection that others share.
+    Shared(Rc<http2::Connection>),
+}
+
 /// A request under way.
-pub(super) struct Exchange {
+pub(super) enum Exchange {
+    Http1(Box<Http1>),
+    Http2(Http2),
+}
+
+impl Exchange {
+    /// Puts HTTP on a connection; nothing is sent yet.
+    pub(super) async fn start(link: Link) -> Result<Self, HttpError> {
+        Ok(match link {
+            Link::Own(wire) => Self::Http1(Box::new(Http1::start(wire).await?)),
+            Link::Shared(connection) => Self::Http2(Http2::new(connection)),
+        })
+    }
+
+    /// Sends the request and waits for the response's head.
+    pub(super) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Head, HttpError> {
+        Ok(match self {
+            Self::Http1(exchange) => exchange.send(request).await?,
+            Self::Http2(exchange) => exchange.send(request).await?,
+        })
+    }
+
+    /// The next bytes of the body and when they arrived; `None` at its end.
+    pub(super) fn poll_chunk(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<(Bytes, Nanos), HttpError>>> {
+        match self {
+            Self::Http1(exchange) => exchange.poll_chunk(context).map_err(HttpError::from),
+            Self::Http2(exchange) => exchange.poll_chunk(context).map_err(HttpError::from),
+        }
+    }
+
+    /// Whether the body has been read to its end.
+    pub(super) fn has_ended(&self) -> bool {
+        match self {
+            Self::Http1(exchange) => exchange.ended,
+            Self::Http2(exchange) => exchange.has_ended(),
+        }
+    }
+
+    /// When the bytes read last arrived.
+    pub(super) fn last_read(&self) -> Nanos {
+        match self {
+            Self::Http1(exchange) => exchange.last_read.get(),
+            Self::Http2(exchange) => exchange.last_read(),
+        }
+    }
+
+    /// The bare connection, when it was the request's own, the response has ended whole and the server
+    /// keeps it open.
+    pub(super) async fn into_connection(self) -> Option<Wire> {
+        match self {
+            Self::Http1(exchange) => exchange.into_connection().await,
+            Self::Http2(_) => None,
+        }
+    }
+}
+
+/// A request under way over HTTP/1.1.
+pub(super) struct Http1 {
     connection: Connection,
     sender: SendRequest<Full<Bytes>>,
     last_read: Rc<Cell<Nanos>>,
@@ -51,9 +160,9 @@ pub(super) struct Exchange {
     closed: bool,
 }
 
-impl Exchange {
+impl Http1 {
     /// Puts HTTP on a connection; nothing is sent yet.
-    pub(super) async fn start(connection: Wire) -> hyper::Result<Self> {
+    async fn start(connection: Wire) -> hyper::Result<Self> {
         let last_read = connection.last_read();
         let (sender, connection) = http1::handshake(TokioIo::new(connection)).await?;
         Ok(Self {
@@ -68,7 +177,7 @@ impl Exchange {
     }
 
     /// Sends the request and waits for the response's head.
-    pub(super) async fn send(&mut self, request: Request<Full<Bytes>>) -> hyper::Result<Head> {
+    async fn send(&mut self, request: Request<Full<Bytes>>) -> hyper::Result<Head> {
         let mut response = pin!(self.sender.send_request(request));
         let (connection, closed) = (&mut self.connection, &mut self.closed);
         let response: Response<Incoming> = poll_fn(|context| {
@@ -82,18 +191,11 @@ impl Exchange {
         self.keep_alive = may_keep(head.version, &head.headers);
         self.ended = body.is_end_stream();
         self.body = Some(body);
-        Ok(Head {
-            status: head.status,
-            content_type: media_type(text(&head.headers, &CONTENT_TYPE)),
-            encoding: text(&head.headers, &CONTENT_ENCODING).trim().to_ascii_lowercase(),
-            location: place(text(&head.headers, &LOCATION)),
-            headers: head.headers,
-            at: self.last_read.get(),
-        })
+        Ok(Head::new(head.status, head.headers, self.last_read.get()))
     }
 
     /// The next bytes of the body and when they arrived; `None` at its end.
-    pub(super) fn poll_chunk(
+    fn poll_chunk(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<hyper::Result<(Bytes, Nanos)>>> {
@@ -133,18 +235,8 @@ impl Exchange {
         }
     }
 
-    /// Whether the body has been read to its end.
-    pub(super) fn has_ended(&self) -> bool {
-        self.ended
-    }
-
-    /// When the bytes read last arrived.
-    pub(super) fn last_read(&self) -> Nanos {
-        self.last_read.get()
-    }
-
     /// The bare connection, when the response has ended whole and the server keeps it open.
-    pub(super) async fn into_connection(mut self) -> Option<Wire> {
+    async fn into_connection(mut self) -> Option<Wire> {
         if !self.ended || !self.keep_alive || self.closed {
             return None;
         }

@@ -105,7 +105,7 @@ pub struct RequestHead {
     uri: Uri,
     headers: HeaderMap,
     secrets: Arc<[String]>,
-    /// What stands before every path where a proxy is asked: scheme and authority.
+    /// What stands before every path where a proxy is asked, or over HTTP/2: scheme and authority.
     prefix: String,
 }
 
@@ -129,6 +129,14 @@ impl RequestHead {
         // The longest first, so that no part of one is left behind by a shorter one.
         hidden.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Ok(Self { uri, headers: map, secrets: hidden.secrets.into(), prefix: String::new() })
+    }
+
+    /// The same head in the form that HTTP/2 takes.
+    pub fn for_http2(mut self, scheme: &str, authority: &str) -> Result<Self, HeadError> {
+        self.prefix = format!("{scheme}://{authority}");
+        self.uri = format!("{}{}", self.prefix, self.uri).parse().map_err(|_| HeadError::Path)?;
+        self.headers.remove(HOST);
+        Ok(self)
     }
 
     /// The same head in the form that a proxy takes, for a server without TLS.

@@ -8,6 +8,7 @@ mod connect;
 mod engine;
 mod exchange;
 mod head;
+mod http2;
 mod limit;
 mod probe;
 mod route;
@@ -34,6 +35,7 @@ use crate::units::Nanos;
 
 pub use connect::Dial;
 pub use engine::{Engine, Model, UnknownEngine};
+pub use exchange::HttpError;
 pub use head::{HeadError, Headers, RequestHead};
 pub use probe::{Probe, ProbeError, ServerFacts};
 pub use route::{Hop, Route, Tunnel};

@@ -9,7 +9,7 @@ use hyper::header::HeaderMap;
 use super::connect::{Dial, Pool};
 use super::dialect;
 use super::engine::{self, Engine, Model};
-use super::exchange::Exchange;
+use super::exchange::{Exchange, HttpError};
 use super::head::RequestHead;
 use super::route::Route;
 use super::target::Target;
@@ -47,7 +47,7 @@ pub enum ProbeError {
         /// Host and port.
         authority: String,
         /// What the HTTP library says.
-        source: hyper::Error,
+        source: HttpError,
     },
 }
 

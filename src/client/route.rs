@@ -32,6 +32,8 @@ pub struct Route {
     pub tunnel: Option<Tunnel>,
     /// TLS with the server.
     pub tls: Option<Tls>,
+    /// HTTP/2, without asking whether the server speaks it; TLS has to agree on it.
+    pub http2: bool,
 }
 
 /// The other end of a socket.
@@ -67,7 +69,7 @@ impl Route {
     /// Straight to a port.
     #[must_use]
     pub fn tcp(host: impl Into<String>, port: u16) -> Self {
-        Self { hop: Hop::Tcp { host: host.into(), port }, tunnel: None, tls: None }
+        Self { hop: Hop::Tcp { host: host.into(), port }, tunnel: None, tls: None, http2: false }
     }
 
     pub(super) async fn dial(&self, clock: &Clock) -> io::Result<Wire> {
@@ -76,7 +78,7 @@ impl Route {
             tunnel.open(&mut socket).await?;
         }
         match &self.tls {
-            Some(tls) => tls.over(socket).await,
+            Some(tls) => tls.over(socket, self.http2).await,
             None => Ok(Wire::Plain(socket)),
         }
     }

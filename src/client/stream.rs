@@ -11,12 +11,11 @@ use hyper::StatusCode;
 
 use super::Client;
 use super::dialect::{self, Parsed};
-use super::exchange::{Exchange, Head};
+use super::exchange::{Exchange, Head, HttpError, Link};
 use super::limit::Deadline;
-use super::signs::{compressed_words, is_compressed, is_hangup, other_form};
+use super::signs::{compressed_words, is_compressed, other_form};
 use super::sse;
 use super::watch::{Cut, Watch};
-use super::wire::Wire;
 use crate::record::{Outcome, StreamRecord, Usage};
 use crate::units::Nanos;
 
@@ -101,7 +100,7 @@ impl<'a> Stream<'a> {
         self.verdict()
     }
 
-    async fn connect(&mut self) -> Result<Wire, Failure> {
+    async fn connect(&mut self) -> Result<Link, Failure> {
         if let Some(connection) = self.client.pool.reuse() {
             self.record.conn_reused = Some(true);
             return Ok(connection);
@@ -135,12 +134,9 @@ impl<'a> Stream<'a> {
         Ok(head)
     }
 
-    fn no_response(&self, error: &hyper::Error) -> Failure {
+    fn no_response(&self, error: &HttpError) -> Failure {
         let reused = self.record.conn_reused == Some(true);
-        let closed = error.is_incomplete_message()
-            || error.is_canceled()
-            || error.is_closed()
-            || is_hangup(error);
+        let closed = error.is_close();
         let error = chain(error);
         let text = match (reused, closed) {
             (true, true) => format!(

@@ -21,6 +21,9 @@ use tokio_rustls::TlsConnector;
 use super::stamped::Stamped;
 use super::wire::Wire;
 
+/// What TLS calls HTTP/2.
+const HTTP2: &[u8] = b"h2";
+
 /// What TLS is to be like.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
@@ -78,7 +81,7 @@ impl fmt::Debug for Tls {
 }
 
 /// Reads the files; the result serves every server.
-pub fn tls_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, TlsError> {
+pub fn tls_config(options: &TlsOptions, http2: bool) -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
@@ -95,7 +98,8 @@ pub fn tls_config(options: &TlsOptions) -> Result<Arc<ClientConfig>, TlsError> {
             builder.with_client_auth_cert(chain, key).map_err(TlsError::Client)?
         }
     };
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let protocol: &[u8] = if http2 { HTTP2 } else { b"http/1.1" };
+    config.alpn_protocols = vec![protocol.to_vec()];
     Ok(Arc::new(config))
 }
 
@@ -108,9 +112,12 @@ impl Tls {
     }
 
     /// Shakes hands over a connection.
-    pub(super) async fn over(&self, socket: Stamped) -> io::Result<Wire> {
+    pub(super) async fn over(&self, socket: Stamped, http2: bool) -> io::Result<Wire> {
         let connector = TlsConnector::from(self.config.clone());
         match connector.connect(self.name.clone(), socket).await {
+            Ok(stream) if http2 && stream.get_ref().1.alpn_protocol() != Some(HTTP2) => {
+                Err(io::Error::other("TLS: the server does not offer HTTP/2 (leave out --http2)"))
+            }
             Ok(stream) => Ok(Wire::Tls(Box::new(stream))),
             Err(error) => Err(io::Error::new(error.kind(), words(&error))),
         }

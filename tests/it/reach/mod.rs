@@ -1,6 +1,7 @@
 //! Reaching servers: keys, TLS, engines, several targets, proxies. One file per matter, and a server
 //! that answers what a test says.
 
+mod http2;
 mod preflight;
 mod secrets;
 mod server;
