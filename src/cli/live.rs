@@ -41,6 +41,7 @@ impl Live {
         match event {
             Event::Started(anchor) => self.started = Some(anchor),
             Event::Ended(record) => self.record(*record)?,
+            Event::Settled(_) => {}
             Event::Tick(shared) => self.show(shared),
         }
         self.recorder.flush_if_due(self.elapsed()).context("cannot write results")

@@ -25,21 +25,26 @@ pub mod binomial;
 mod distribution;
 mod finish;
 mod gather;
+mod interval;
 mod ledger;
 mod line;
 mod metric;
 mod part;
 mod percentile;
+mod pool;
 mod summary;
 mod tally;
 #[cfg(test)]
 mod tests;
+pub mod timeline;
 mod values;
 
 pub use distribution::{Basis, CensoredRank, Distribution, EXACT_LIMIT, HISTOGRAM_ERROR};
 pub use gather::{CLASS_LIMIT, Metrics, OTHER_CLASS, Window};
+pub use interval::{INTERVAL_S, Interval, IntervalPhase, Quantity};
 pub use line::{Line, Stat};
 pub use metric::{Metric, Unit};
 pub use percentile::Percentile;
+pub use pool::{Pool, Squares};
 pub use summary::{ALL, MEASURED, Summary};
 pub use tally::{AskedGot, Tally};

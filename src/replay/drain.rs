@@ -36,6 +36,7 @@ struct Slot {
     sent: AtomicU64,
     last_due: AtomicU64,
     last_byte: AtomicU64,
+    settled: AtomicU64,
 }
 
 impl Shared {
@@ -65,6 +66,17 @@ impl Shared {
 
     pub(super) fn saw_life(&self, worker: usize, at: Nanos) {
         self.workers[worker].last_byte.fetch_max(at.0, Ordering::Relaxed);
+    }
+
+    /// Every request of this worker that was due before has ended, and was handed over.
+    pub(super) fn settle(&self, worker: usize, before: Nanos) {
+        self.workers[worker].settled.store(before.0, Ordering::Release);
+    }
+
+    /// Up to when that is so of all workers.
+    pub(super) fn settled(&self) -> Nanos {
+        let all = self.workers.iter().map(|slot| slot.settled.load(Ordering::Acquire));
+        Nanos(all.min().unwrap_or(0))
     }
 
     pub(super) fn source_done(&self, worker: usize) {

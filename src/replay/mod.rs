@@ -8,13 +8,14 @@
 pub mod drain;
 pub mod job;
 pub mod lookahead;
+mod open_dues;
 pub mod source;
 pub mod worker;
 
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
@@ -77,6 +78,8 @@ pub struct Setup {
 pub enum Event<'a> {
     /// Everything is ready; `t0` is this instant.
     Started(Anchor),
+    /// Every request that was due before this offset has ended, and was told.
+    Settled(Nanos),
     /// A request has ended.
     Ended(Box<StreamRecord>),
     /// Time has passed.
@@ -155,11 +158,23 @@ where
         } else {
             drop(starts);
         }
+        let (mut told, mut settled) = (Nanos::ZERO, Nanos::ZERO);
         loop {
-            let event = match received.recv_timeout(TICK) {
+            let event = match received.try_recv() {
                 Ok(record) => Event::Ended(record),
-                Err(RecvTimeoutError::Timeout) => Event::Tick(&shared),
-                Err(RecvTimeoutError::Disconnected) => break,
+                // Read before the queue was seen to be empty: all that it speaks of has been told.
+                Err(TryRecvError::Empty) if settled > told => {
+                    told = settled;
+                    Event::Settled(settled)
+                }
+                Err(_) => {
+                    settled = shared.settled();
+                    match received.recv_timeout(TICK) {
+                        Ok(record) => Event::Ended(record),
+                        Err(RecvTimeoutError::Timeout) => Event::Tick(&shared),
+                        Err(RecvTimeoutError::Disconnected) => break,
+                    }
+                }
             };
             if caller.is_ok() {
                 caller = on_event(event);

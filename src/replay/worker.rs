@@ -13,6 +13,7 @@ use tokio::sync::{Notify, watch};
 use super::drain::{Drain, Shared};
 use super::job::Job;
 use super::lookahead::Rows;
+use super::open_dues::OpenDues;
 use super::source::{Due, Ended, Source};
 use crate::client::{Client, Watch};
 use crate::clock::Clock;
@@ -54,6 +55,7 @@ pub struct Worker<S, R> {
 struct Streams {
     open: RefCell<HashMap<u64, Rc<Watch>>>,
     ended: RefCell<Vec<Ended>>,
+    dues: OpenDues,
     changed: Notify,
 }
 
@@ -69,6 +71,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         }
         self.shared.source_done(self.index);
         self.follow(&streams).await;
+        self.shared.settle(self.index, Nanos::MAX);
     }
 
     /// Sends row after row as the source says; true when the run was stopped before its end.
@@ -88,11 +91,14 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
                             tokio::task::yield_now().await;
                         }
                     }
-                    Due::At(at) => tokio::select! {
-                        biased;
-                        () = self.clock.pace_until(self.t0 + at) => {}
-                        () = streams.changed.notified() => {}
-                    },
+                    Due::At(at) => {
+                        streams.dues.waits_for(at, &self.shared, self.index);
+                        tokio::select! {
+                            biased;
+                            () = self.clock.pace_until(self.t0 + at) => {}
+                            () = streams.changed.notified() => {}
+                        }
+                    }
                     Due::Row => {
                         let row = poll_fn(|context| self.rows.poll_next(context)).await;
                         self.source.offer(row);
@@ -114,6 +120,8 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         self.shared.sent(self.index, due);
         let watch = Rc::new(Watch::default());
         streams.open.borrow_mut().insert(id, watch.clone());
+        streams.dues.sent(id, due, &self.shared, self.index);
+        let (shared, index) = (self.shared.clone(), self.index);
         let (client, sink, streams) = (self.client.clone(), self.sink.clone(), streams.clone());
         let record = job.record(due);
         tokio::task::spawn_local(async move {
@@ -122,6 +130,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
             streams.ended.borrow_mut().push(Ended { at: record.close.unwrap_or(due) });
             streams.changed.notify_one();
             sink(record);
+            streams.dues.ended(id, due, &shared, index);
         });
     }
 
