@@ -148,6 +148,9 @@ pub(super) struct OutputArgs {
     /// Name of the run folder below results/ (default: the source's)
     #[arg(long)]
     pub(super) name: Option<String>,
+    /// Write a line per token event to chunks.csv
+    #[arg(long)]
+    pub(super) chunks: bool,
     /// No progress, no summary; warnings and errors only
     #[arg(long)]
     pub(super) quiet: bool,

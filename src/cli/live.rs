@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::Exit;
+use super::{Exit, cpu};
 use crate::clock::{Anchor, monotonic};
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::Event;
@@ -24,7 +24,11 @@ pub(super) struct Live {
     ended: u64,
     failed: u64,
     output_tok: u64,
+    next_cpu: Nanos,
 }
+
+/// How often the client's own processor time is read.
+const CPU_EVERY: Nanos = Nanos::from_millis(200);
 
 impl Live {
     pub(super) fn new(recorder: Recorder, planned: Option<u64>, quiet: bool) -> Self {
@@ -33,18 +37,39 @@ impl Live {
             bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a fixed template"));
             bar
         });
-        Self { recorder, progress, planned, started: None, ended: 0, failed: 0, output_tok: 0 }
+        Self {
+            recorder,
+            progress,
+            planned,
+            started: None,
+            ended: 0,
+            failed: 0,
+            output_tok: 0,
+            next_cpu: Nanos::ZERO,
+        }
     }
 
     /// Takes one event; an error is one of writing results.
     pub(super) fn take(&mut self, event: Event<'_>) -> anyhow::Result<()> {
         match event {
-            Event::Started(anchor) => self.started = Some(anchor),
+            Event::Started(anchor) => {
+                self.started = Some(anchor);
+                self.recorder.starts(anchor.utc.0);
+            }
             Event::Ended(record) => self.record(*record)?,
-            Event::Settled(_) => {}
+            Event::Settled(before) => {
+                self.recorder.settled(before).context("cannot write results")?;
+            }
             Event::Tick(shared) => self.show(shared),
         }
-        self.recorder.flush_if_due(self.elapsed()).context("cannot write results")
+        let elapsed = self.elapsed();
+        if elapsed >= self.next_cpu {
+            self.next_cpu = elapsed + CPU_EVERY;
+            if let Some(used) = cpu::used() {
+                self.recorder.cpu(elapsed, used);
+            }
+        }
+        self.recorder.flush_if_due(elapsed).context("cannot write results")
     }
 
     fn record(&mut self, record: StreamRecord) -> anyhow::Result<()> {

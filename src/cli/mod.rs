@@ -5,7 +5,9 @@
 
 mod args;
 mod console;
+mod cpu;
 mod live;
+mod report;
 mod results;
 mod run;
 mod server;
@@ -29,6 +31,8 @@ pub struct Cli {
 enum Command {
     /// Replay a workload (.toml) or a trace against a server, and write what happened as CSV
     Run(Box<RunArgs>),
+    /// Make summary.csv and the console summary again from a run's files
+    Report(report::ReportArgs),
     /// Run the simulated server alone
     Sim(sim::SimArgs),
 }
@@ -50,6 +54,7 @@ pub enum Exit {
 pub fn dispatch(cli: Cli, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Run(args) => run::run(&args, quit),
+        Command::Report(args) => report::report(&args),
         Command::Sim(args) => sim::sim(&args),
     }
 }

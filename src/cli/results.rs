@@ -1,7 +1,7 @@
 //! The end of a run: summary, manifest, the check against the simulated server's log, the exit code.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, IsTerminal};
+use std::io::{BufReader, IsTerminal};
 
 use anyhow::Context;
 use serde_json::json;
@@ -13,10 +13,9 @@ use super::server::Server;
 use super::traffic::Traffic;
 use crate::clock::Anchor;
 use crate::lab::{self, Agreement, TruthCheck};
-use crate::metrics::Summary;
 use crate::record::Outcome;
 use crate::record::csv::read_rows;
-use crate::report::{self, ClockAnchor, Folder, Manifest, Recorder, RunFacts, Scale};
+use crate::report::{self, ClockAnchor, Folder, Manifest, Recorded, Recorder, RunFacts, Scale};
 use crate::schedule::PlanFacts;
 use crate::sim;
 use crate::units::Nanos;
@@ -79,7 +78,9 @@ impl Results {
         has_truth: bool,
         late_notices: &[String],
     ) -> anyhow::Result<Exit> {
-        let (summary, rows_written) = recorder.finish();
+        let Recorded { summary, written, files, notices } = recorder.finish();
+        self.manifest.notices.extend_from_slice(&notices);
+        self.words.notices.extend(notices);
         self.manifest.interrupted = interrupted;
         self.words.interrupted = interrupted;
         self.manifest.notices.extend_from_slice(late_notices);
@@ -89,12 +90,15 @@ impl Results {
             t0_utc: anchor.utc.rfc3339(),
             t0_monotonic_ns: anchor.monotonic.0,
         });
-        self.manifest.files = ["requests.csv", "summary.csv"].map(str::to_owned).to_vec();
-        self.write_summary(&summary)?;
+        self.manifest.files = files;
+        report::save_summary(&summary, &self.folder.file("summary.csv"))?;
+        self.manifest.files.push("summary.csv".to_owned());
         if let Some(anchor) = anchor.filter(|_| has_truth) {
             self.manifest.files.push("truth.csv".to_owned());
             let check = self.check_truth(anchor).context("cannot check against truth.csv")?;
-            self.words.notices.push(truth_words(&check));
+            let words = truth_words(&check);
+            self.manifest.notices.push(words.clone());
+            self.words.notices.push(words);
             self.manifest.verdicts = truth_manifest(&check);
         }
         self.write_manifest()?;
@@ -102,19 +106,12 @@ impl Results {
             let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             print(&report::render(&summary, &self.words, color));
         }
-        rows_written?;
+        written?;
         Ok(match summary.all.count(Outcome::Ok) {
             _ if interrupted => Exit::Interrupted,
             0 => Exit::NothingSucceeded,
             _ => Exit::Ok,
         })
-    }
-
-    fn write_summary(&self, summary: &Summary) -> anyhow::Result<()> {
-        let path = self.folder.file("summary.csv");
-        let failed = || format!("failed to write {}", path.display());
-        let file = File::create(&path).with_context(failed)?;
-        report::write_summary(summary, BufWriter::new(file)).with_context(failed)
     }
 
     /// Reads both files back and holds one against the other.

@@ -74,7 +74,7 @@ fn replay(
     let (stop, _) = watch::channel(false);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
     let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
-    let recorder = Recorder::create(&folder.file("requests.csv"), window)?;
+    let recorder = Recorder::create(&folder, window, args.output.chunks)?;
     let results = Results::open(args, traffic, facts, &server, folder)?;
 
     let mut live = Live::new(recorder, facts.map(|facts| facts.rows), args.output.quiet);
@@ -116,6 +116,7 @@ fn setup(args: &RunArgs, server: &Server, started: &str) -> Setup {
                 total: limits.timeout,
             },
             ignore_eos: args.target.ignore_eos,
+            keep_kinds: args.output.chunks,
         },
         bodies: BodyMaker {
             api: args.target.api,

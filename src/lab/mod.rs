@@ -62,6 +62,7 @@ impl Setup {
                 path: Api::Chat.path().to_owned(),
                 timeouts: Timeouts::default(),
                 ignore_eos: false,
+                keep_kinds: false,
             },
             bodies: BodyMaker {
                 api: Api::Chat,

@@ -5,7 +5,7 @@
 //! [`take_intervals`](Metrics::take_intervals) gives out. Beyond [`CLASS_LIMIT`] classes, the rest
 //! share one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::finish;
@@ -92,6 +92,8 @@ impl Metrics {
             Phase::Measured => IntervalPhase::Measured,
         };
         let key = Key { index: 0, class, phase, quantity: Quantity::Gap, exact: true };
+        let rows = Key { quantity: Quantity::Rows, ..key };
+        self.pending.count(rows, row.scheduled.unwrap_or_default(), 1);
         self.pending.add_gaps(key, row, &record.tokens);
         self.book_output(class, row, record);
     }
@@ -108,15 +110,19 @@ impl Metrics {
         self.absorb(Key { index, class, phase, quantity, exact }, &interval.pool);
     }
 
-    /// Takes the pieces of which it is known by now where they belong, once each.
-    pub fn take_intervals(&mut self) -> Vec<Interval> {
+    /// Takes the pieces of which it is known by now where they belong, once each: the plain counts,
+    /// and the histograms too where `times` says so.
+    pub fn take_intervals(&mut self, times: bool) -> Vec<Interval> {
         let pending = &mut self.pending;
         self.outputs.settle(&mut |settled| pending.count_tokens(settled));
         let mut names: Vec<Option<Arc<str>>> = vec![None; self.measured.len()];
         for (name, class) in &self.classes {
             names[*class] = Some(Arc::clone(name));
         }
-        let pieces = std::mem::take(&mut self.pending.0);
+        let all = std::mem::take(&mut self.pending.0).into_iter();
+        let (kept, pieces): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            all.partition(|(key, _)| !times && key.quantity.is_times());
+        self.pending.0 = kept;
         let intervals = pieces.into_iter().map(|(key, pool)| {
             self.absorb(key, &pool);
             let Key { index, class, phase, quantity, exact } = key;
@@ -137,7 +143,7 @@ impl Metrics {
     #[must_use]
     pub fn finish(mut self) -> Summary {
         self.close();
-        self.take_intervals();
+        self.take_intervals(true);
         finish::summary(self)
     }
 
@@ -148,11 +154,15 @@ impl Metrics {
         let booked = &mut self.booked[key.class];
         match key.quantity {
             Quantity::Gap => part.gap.absorb(pool),
+            Quantity::GapItl => {
+                part.gap.absorb(pool);
+                part.itl.pool.absorb(pool);
+            }
             Quantity::Itl => part.itl.pool.absorb(pool),
             Quantity::ItlUnknown => part.itl.unknown += pool.n,
             Quantity::Output if inside => booked.put(Account::Output, pool.n),
             Quantity::Wasted if inside => booked.put(Account::Wasted, pool.n),
-            Quantity::Output | Quantity::Wasted => {}
+            Quantity::Output | Quantity::Wasted | Quantity::Rows => {}
         }
     }
 

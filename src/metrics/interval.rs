@@ -33,7 +33,9 @@ pub enum IntervalPhase {
 pub enum Quantity {
     /// Time between two token events of a stream.
     Gap,
-    /// The same, per token.
+    /// The same, of streams with one token an event: gap and inter-token latency at once.
+    GapItl,
+    /// Inter-token latency, of streams with several.
     Itl,
     /// Streams whose tokens per event are not known, by their last token event.
     ItlUnknown,
@@ -41,6 +43,8 @@ pub enum Quantity {
     Output,
     /// Tokens of failed rows.
     Wasted,
+    /// Rows, by due time: how far the pieces go.
+    Rows,
 }
 
 /// A piece: `pool.n` counts, and the rest of the pool tells of gaps.
@@ -78,12 +82,14 @@ impl IntervalPhase {
 }
 
 impl Quantity {
-    const WORDS: [(Self, &str); 5] = [
+    const WORDS: [(Self, &str); 7] = [
         (Self::Gap, "gap_ms"),
+        (Self::GapItl, "gap_itl_ms"),
         (Self::Itl, "itl_ms"),
         (Self::ItlUnknown, "itl_unknown"),
         (Self::Output, "output_tok"),
         (Self::Wasted, "wasted_tok"),
+        (Self::Rows, "rows"),
     ];
 
     /// The word in `intervals.csv`.
@@ -96,6 +102,18 @@ impl Quantity {
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::WORDS.iter().find(|(_, w)| *w == word).map(|(quantity, _)| *quantity)
+    }
+
+    /// Whether it is a histogram of times, not a plain count.
+    #[must_use]
+    pub fn is_times(self) -> bool {
+        matches!(self, Self::Gap | Self::GapItl | Self::Itl)
+    }
+
+    /// Whether it counts gaps between token events.
+    #[must_use]
+    pub fn is_gaps(self) -> bool {
+        matches!(self, Self::Gap | Self::GapItl)
     }
 }
 
@@ -144,12 +162,15 @@ impl Pending {
         }
         let gaps = || tokens.arrivals().skip(1).zip(tokens.gaps());
         let key = |quantity| Key { quantity, ..key };
-        self.record(key(Quantity::Gap), gaps().map(|(at, gap)| (at, gap, 1)));
-        if tokens.count() < 2 {
+        let counted = row.token_source.is_some_and(|source| source != TokenSource::Events);
+        let steps = tokens.running_steps();
+        let one_each = steps.is_none() && counted && row.output_tok == Some(tokens.count());
+        let of_gaps = if one_each { Quantity::GapItl } else { Quantity::Gap };
+        self.record(key(of_gaps), gaps().map(|(at, gap)| (at, gap, 1)));
+        if tokens.count() < 2 || one_each {
             return;
         }
-        let counted = row.token_source.is_some_and(|source| source != TokenSource::Events);
-        if let Some(steps) = tokens.running_steps() {
+        if let Some(steps) = steps {
             // An event that moved no count lends its gap to the next one: no time is lost.
             let mut waited = Nanos::ZERO;
             let each = gaps().zip(steps.skip(1)).filter_map(|((at, gap), step)| {
@@ -160,8 +181,6 @@ impl Pending {
                 Some((at, Nanos(each), k))
             });
             self.record(key(Quantity::Itl), each);
-        } else if counted && row.output_tok == Some(tokens.count()) {
-            self.record(key(Quantity::Itl), gaps().map(|(at, gap)| (at, gap, 1)));
         } else if row.outcome == Outcome::Ok {
             let last = tokens.last().unwrap_or_default();
             self.count(key(Quantity::ItlUnknown), last, 1);

@@ -160,7 +160,9 @@ mod tests {
         #[test]
         fn the_variance_is_the_textbook_s(values in prop::collection::vec(0..1_u64 << 40, 2..60)) {
             let mut squares = Squares::default();
-            values.iter().for_each(|value| squares.add(*value, 1));
+            for value in &values {
+                squares.add(*value, 1);
+            }
             let (n, sum) = (values.len() as f64, values.iter().map(|v| u128::from(*v)).sum::<u128>());
             let mean = sum as f64 / n;
             let wanted = values.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / (n - 1.0);

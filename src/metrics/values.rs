@@ -46,7 +46,9 @@ impl Values {
         if (list.len() as u64).saturating_add(more) > limit as u64 {
             let list = std::mem::take(list);
             *self = Self::histogram();
-            list.into_iter().for_each(|value| self.put(value, 1));
+            for value in list {
+                self.put(value, 1);
+            }
         }
     }
 

@@ -21,6 +21,11 @@ impl WholeLines {
     pub(super) fn new(file: File) -> Self {
         Self { file, kept: 0, waiting: Vec::new() }
     }
+
+    /// Bytes that the file has not taken yet.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.waiting.len()
+    }
 }
 
 impl Write for WholeLines {
@@ -30,6 +35,9 @@ impl Write for WholeLines {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
         if let Err(error) = self.file.write_all(&self.waiting) {
             // What cannot be cut back (a pipe, a device) is not a file that is read again.
             let _ = self.file.set_len(self.kept);
