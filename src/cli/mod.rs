@@ -6,6 +6,7 @@
 mod args;
 mod console;
 mod cpu;
+mod disk;
 mod live;
 mod report;
 mod results;
@@ -42,6 +43,8 @@ enum Command {
 pub enum Exit {
     /// It ran.
     Ok = 0,
+    /// Stopped by a rule of the user's: `--abort-on`, `--max-refused`.
+    Stopped = 1,
     /// Usage, input or I/O.
     Usage = 2,
     /// No request succeeded.

@@ -74,6 +74,7 @@ fn facts(folder: &Folder) -> RunFacts {
         Some(Target::Simulated { .. }) => "built-in simulated server (no real model)".to_owned(),
         None => facts.target,
     };
-    let interrupted = manifest.interrupted || manifest.stopped.is_some();
-    RunFacts { target, model: manifest.model, interrupted, notices, ..facts }
+    let interrupted = manifest.interrupted;
+    let stopped = manifest.stopped.filter(|_| !interrupted);
+    RunFacts { target, model: manifest.model, interrupted, stopped, notices, ..facts }
 }

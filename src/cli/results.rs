@@ -8,11 +8,12 @@ use serde_json::json;
 
 use super::Exit;
 use super::args::RunArgs;
-use super::console::print;
+use super::console::{print, say};
 use super::server::Server;
 use super::traffic::Traffic;
 use crate::clock::Anchor;
 use crate::lab::{self, Agreement, TruthCheck};
+use crate::metrics::Summary;
 use crate::record::Outcome;
 use crate::record::csv::read_rows;
 use crate::report::{self, ClockAnchor, Folder, Manifest, Recorded, Recorder, RunFacts, Scale};
@@ -26,6 +27,19 @@ pub(super) struct Results {
     manifest: Manifest,
     words: RunFacts,
     quiet: bool,
+    json: bool,
+}
+
+/// How a run ended.
+pub(super) struct Ending {
+    /// When it started, if it did.
+    pub(super) anchor: Option<Anchor>,
+    /// A signal cut it short.
+    pub(super) interrupted: bool,
+    /// An error did.
+    pub(super) stopped: Option<String>,
+    /// It stopped itself, by a rule that the user gave.
+    pub(super) aborted: Option<String>,
 }
 
 impl Results {
@@ -49,6 +63,7 @@ impl Results {
             model: server.model.clone(),
             api: Some(args.target.api.to_string()),
             notices: traffic.notices().to_vec(),
+            labels: args.output.label.iter().cloned().collect(),
             ..Manifest::new(&command)
         };
         let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
@@ -59,7 +74,8 @@ impl Results {
             folder: Some(folder.path().display().to_string()),
             ..RunFacts::default()
         };
-        let results = Self { folder, manifest, words, quiet: args.output.quiet };
+        let results =
+            Self { folder, manifest, words, quiet: args.output.quiet, json: args.output.json };
         results.write_manifest()?;
         Ok(results)
     }
@@ -73,14 +89,18 @@ impl Results {
     pub(super) fn close(
         mut self,
         recorder: Recorder,
-        anchor: Option<Anchor>,
-        interrupted: bool,
+        ending: Ending,
         has_truth: bool,
         late_notices: &[String],
     ) -> anyhow::Result<Exit> {
         let Recorded { summary, written, files, notices } = recorder.finish();
         self.manifest.notices.extend_from_slice(&notices);
         self.words.notices.extend(notices);
+        let Ending { anchor, interrupted, stopped, aborted } = ending;
+        let is_aborted = aborted.is_some();
+        let signal = interrupted.then(|| "a signal".to_owned());
+        self.words.stopped = aborted.or(stopped);
+        self.manifest.stopped = self.words.stopped.clone().or(signal);
         self.manifest.interrupted = interrupted;
         self.words.interrupted = interrupted;
         self.manifest.notices.extend_from_slice(late_notices);
@@ -91,27 +111,59 @@ impl Results {
             t0_monotonic_ns: anchor.monotonic.0,
         });
         self.manifest.files = files;
-        report::save_summary(&summary, &self.folder.file("summary.csv"))?;
-        self.manifest.files.push("summary.csv".to_owned());
+        // Every step is taken whatever becomes of the others: the figures are shown even where no
+        // file takes them.
+        let saved = report::save_summary(&summary, &self.folder.file("summary.csv"));
+        if saved.is_ok() {
+            self.manifest.files.push("summary.csv".to_owned());
+        }
         if let Some(anchor) = anchor.filter(|_| has_truth) {
             self.manifest.files.push("truth.csv".to_owned());
-            let check = self.check_truth(anchor).context("cannot check against truth.csv")?;
-            let words = truth_words(&check);
-            self.manifest.notices.push(words.clone());
-            self.words.notices.push(words);
-            self.manifest.verdicts = truth_manifest(&check);
+            self.note_truth(anchor);
         }
-        self.write_manifest()?;
-        if !self.quiet {
-            let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            print(&report::render(&summary, &self.words, color));
-        }
+        let manifest = self.write_manifest();
+        self.show(&summary);
         written?;
+        saved?;
+        manifest?;
         Ok(match summary.all.count(Outcome::Ok) {
             _ if interrupted => Exit::Interrupted,
             0 => Exit::NothingSucceeded,
+            _ if is_aborted => Exit::Stopped,
             _ => Exit::Ok,
         })
+    }
+
+    /// The summary for people; with `--json` that goes to stderr, and the data to stdout.
+    fn show(&self, summary: &Summary) {
+        let no_color = std::env::var_os("NO_COLOR").is_some();
+        if self.json {
+            print(&format!("{:#}\n", report::summary_json(summary, &self.words)));
+        }
+        match (self.quiet, self.json) {
+            (true, _) => {}
+            (false, true) => {
+                let color = std::io::stderr().is_terminal() && !no_color;
+                say(report::render(summary, &self.words, color).trim_end());
+            }
+            (false, false) => {
+                let color = std::io::stdout().is_terminal() && !no_color;
+                print(&report::render(summary, &self.words, color));
+            }
+        }
+    }
+
+    /// Says how the run agrees with what the simulated server logged.
+    fn note_truth(&mut self, anchor: Anchor) {
+        let words = match self.check_truth(anchor) {
+            Ok(check) => {
+                self.manifest.verdicts = truth_manifest(&check);
+                truth_words(&check)
+            }
+            Err(error) => format!("not checked against truth.csv: {error}"),
+        };
+        self.manifest.notices.push(words.clone());
+        self.words.notices.push(words);
     }
 
     /// Reads both files back and holds one against the other.

@@ -3,17 +3,19 @@
 use anyhow::Context;
 use tokio::sync::watch;
 
-use super::Exit;
 use super::args::RunArgs;
 use super::console::{complain, print, say};
 use super::live::{Live, stop_on_signals};
-use super::results::Results;
+use super::results::{Ending, Results};
 use super::server::Server;
 use super::traffic::Traffic;
+use super::{Exit, disk};
 use crate::client::{self, ProbeError, Timeouts};
 use crate::clock::Utc;
 use crate::metrics::Window;
+use crate::metrics::abort::AbortWatch;
 use crate::prompt::Prompter;
+use crate::replay::drain::Stop;
 use crate::replay::job::BodyMaker;
 use crate::replay::{self, Mode, ReplayError, Setup};
 use crate::report::{Folder, Recorder};
@@ -61,6 +63,8 @@ fn replay(
     let started = Utc::now().compact();
     let name = args.output.name.as_deref().unwrap_or(traffic.name());
     let folder = Folder::create(args.output.out.as_deref(), name, &started)?;
+    let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
+    let recorder = Recorder::create(&folder, window, args.output.chunks)?;
     let server = match server {
         Some(server) => server,
         None => Server::simulated(&folder.file("truth.csv"), args.shape.seed, &args.target)?,
@@ -71,20 +75,31 @@ fn replay(
         }
         say(&format!("server: {}", server.words));
     }
-    let (stop, _) = watch::channel(false);
+    if let Some(facts) = facts
+        && let Some(warning) =
+            disk::warning(folder.path(), facts.rows, facts.output_tok, args.output.chunks)
+    {
+        say(&format!("warning: {warning}"));
+    }
+    let (stop, _) = watch::channel(Stop::No);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
-    let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
-    let recorder = Recorder::create(&folder, window, args.output.chunks)?;
     let results = Results::open(args, traffic, facts, &server, folder)?;
 
-    let mut live = Live::new(recorder, facts.map(|facts| facts.rows), args.output.quiet);
+    let abort = AbortWatch::new(&args.judgement.abort_on, args.judgement.max_refused);
+    let rows = facts.map(|facts| facts.rows);
+    let mut live = Live::new(recorder, rows, args.output.quiet, abort, stop.clone());
     let setup = setup(args, &server, &started);
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
-    let interrupted = *stop.borrow() && ran.is_ok();
-    let (recorder, anchor) = live.finish();
+    let (recorder, anchor, aborted) = live.finish();
+    let ending = Ending {
+        anchor,
+        interrupted: *stop.borrow() == Stop::All && ran.is_ok(),
+        stopped: ran.as_ref().err().map(first_line),
+        aborted: aborted.map(|reason| reason.to_string()),
+    };
     let has_truth = server.end();
     // Whatever went wrong, what was measured is written first.
-    let exit = results.close(recorder, anchor, interrupted, has_truth, &traffic.late_notices());
+    let exit = results.close(recorder, ending, has_truth, &traffic.late_notices());
     ran.map_err(|error| match error {
         ReplayError::Worker(error) => anyhow::Error::new(error).context("cannot start a worker"),
         ReplayError::Plan(error) => error.into(),
@@ -92,6 +107,11 @@ fn replay(
         ReplayError::Caller(error) => error,
     })?;
     exit
+}
+
+/// An error with its causes, without its hint.
+fn first_line(error: &impl std::fmt::Display) -> String {
+    format!("{error:#}").lines().next().unwrap_or_default().to_owned()
 }
 
 fn setup(args: &RunArgs, server: &Server, started: &str) -> Setup {

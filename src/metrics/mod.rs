@@ -24,6 +24,7 @@
 //!
 //! Deliberately absent: files, words for people, a clock, tokens guessed from what was asked for.
 
+pub mod abort;
 pub mod binomial;
 mod distribution;
 mod finish;

@@ -2,7 +2,32 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use tokio::sync::watch;
+
 use crate::units::Nanos;
+
+/// What a run is to do from now on. It only ever goes further.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// Follow the plan.
+    #[default]
+    No,
+    /// Send no more, and follow what is in flight.
+    Sending,
+    /// Send no more, and cut what is in flight.
+    All,
+}
+
+impl Stop {
+    /// Makes it go as far as this.
+    pub fn request(self, stop: &watch::Sender<Self>) {
+        stop.send_if_modified(|stop| {
+            let further = self > *stop;
+            *stop = self.max(*stop);
+            further
+        });
+    }
+}
 
 /// When streams that are still open after the last due row are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +62,7 @@ struct Slot {
     last_due: AtomicU64,
     last_byte: AtomicU64,
     settled: AtomicU64,
+    stopped: AtomicU64,
 }
 
 impl Shared {
@@ -79,6 +105,22 @@ impl Shared {
         Nanos(all.min().unwrap_or(0))
     }
 
+    /// This worker has noticed, by its clock, that it is to send no more.
+    pub(super) fn stopped(&self, worker: usize, at: Nanos) {
+        self.workers[worker].stopped.store(at.0, Ordering::Release);
+    }
+
+    /// When the last worker that was stopped noticed it.
+    pub(super) fn last_stop(&self) -> Nanos {
+        let all = self.workers.iter().map(|slot| slot.stopped.load(Ordering::Acquire));
+        Nanos(all.max().unwrap_or(0))
+    }
+
+    /// Whether no worker sends any more.
+    pub(super) fn all_sources_done(&self) -> bool {
+        self.sources_left.load(Ordering::Acquire) == 0
+    }
+
     pub(super) fn source_done(&self, worker: usize) {
         debug_assert!(worker < self.workers.len());
         self.sources_left.fetch_sub(1, Ordering::Release);
@@ -87,7 +129,7 @@ impl Shared {
     /// Whether open streams are to be cut at `now`. The last due row is known once no source can
     /// send any more.
     pub(super) fn is_drained(&self, drain: Drain, t0: Nanos, now: Nanos) -> bool {
-        if self.sources_left.load(Ordering::Acquire) > 0 {
+        if !self.all_sources_done() {
             return false;
         }
         let latest = |of: fn(&Slot) -> &AtomicU64| {

@@ -25,7 +25,7 @@ use crate::clock::{Anchor, Clock};
 use crate::record::StreamRecord;
 use crate::schedule::Planned;
 use crate::units::Nanos;
-use drain::{Drain, Shared};
+use drain::{Drain, Shared, Stop};
 use job::{BodyMaker, Job, JobError};
 use lookahead::Lookahead;
 use source::{ClosedLoop, FixedSchedule, Source};
@@ -105,11 +105,11 @@ pub enum ReplayError<P, C> {
 
 /// Runs a plan to its end. Every row that falls due reaches `on_event` once.
 ///
-/// `stop` ends the run early: nothing more is sent, and open streams end as `incomplete`.
+/// `stop` ends the run early, as far as it says.
 pub fn run<P, E, C>(
     plan: P,
     setup: &Setup,
-    stop: &watch::Sender<bool>,
+    stop: &watch::Sender<Stop>,
     mut on_event: impl FnMut(Event<'_>) -> Result<(), C>,
 ) -> Result<(), ReplayError<E, C>>
 where
@@ -180,7 +180,7 @@ where
                 caller = on_event(event);
             }
             if caller.is_err() {
-                stop.send_replace(true);
+                Stop::All.request(stop);
             }
         }
         for queue in queues {
@@ -251,7 +251,7 @@ struct Seat {
     index: usize,
     queue: Arc<Lookahead>,
     shared: Arc<Shared>,
-    stop: watch::Receiver<bool>,
+    stop: watch::Receiver<Stop>,
 }
 
 impl Seat {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::{Notify, watch};
 
-use super::drain::{Drain, Shared};
+use super::drain::{Drain, Shared, Stop};
 use super::job::Job;
 use super::lookahead::Rows;
 use super::open_dues::OpenDues;
@@ -22,6 +22,11 @@ use crate::units::Nanos;
 
 /// How often a draining worker looks whether its streams still live.
 const DRAIN_LOOK: Nanos = Nanos::from_millis(250);
+
+/// How often a stopped worker looks whether the others have noticed the stop, and how many times at the
+/// most: a second.
+const STOP_LOOK: Nanos = Nanos::from_millis(1);
+const STOP_LOOKS: u32 = 1_000;
 
 /// So many overdue rows are started before those that were get their turn to write.
 const SENDS_AT_ONCE: u64 = 16;
@@ -38,8 +43,8 @@ pub struct Worker<S, R> {
     pub source: S,
     /// Where the rows come from.
     pub rows: R,
-    /// Turns true when the run is to end now.
-    pub stop: watch::Receiver<bool>,
+    /// Says when the run is to end early.
+    pub stop: watch::Receiver<Stop>,
     /// How long streams are followed after the last due row.
     pub drain: Drain,
     /// What the workers of a run know of each other.
@@ -67,9 +72,13 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         self.clock.pace_until(self.t0).await;
         let stopped = self.send_plan(&streams).await;
         if stopped {
-            self.record_unsent();
+            self.shared.stopped(self.index, self.clock.now().since(self.t0));
         }
         self.shared.source_done(self.index);
+        if stopped {
+            let until = self.common_stop().await;
+            self.record_unsent(until);
+        }
         self.follow(&streams).await;
         self.shared.settle(self.index, Nanos::MAX);
     }
@@ -110,7 +119,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
             };
             tokio::select! {
                 biased;
-                _ = stop.wait_for(|stop| *stop) => return true,
+                _ = stop.wait_for(|stop| *stop > Stop::No) => return true,
                 done = wait => if done { return false },
             }
         }
@@ -134,9 +143,20 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         });
     }
 
+    /// When the last worker noticed the stop: no row that was due by then may be missing, even where
+    /// this worker noticed earlier than another that went on sending.
+    async fn common_stop(&self) -> Nanos {
+        for _ in 0..STOP_LOOKS {
+            if self.shared.all_sources_done() {
+                break;
+            }
+            self.clock.sleep_until(self.clock.now() + STOP_LOOK).await;
+        }
+        self.shared.last_stop()
+    }
+
     /// Rows that fell due before the stop and were not sent are rows all the same.
-    fn record_unsent(&mut self) {
-        let now = self.clock.now().since(self.t0);
+    fn record_unsent(&mut self, now: Nanos) {
         let mut context = Context::from_waker(Waker::noop());
         loop {
             match self.source.next(now, &[]) {
@@ -162,7 +182,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         let mut stop = self.stop.clone();
         let mut look_at = self.clock.now();
         while !streams.open.borrow().is_empty() {
-            if !cut && (*stop.borrow() || self.is_drained(streams)) {
+            if !cut && (*stop.borrow() == Stop::All || self.is_drained(streams)) {
                 cut = true;
                 streams.open.borrow().values().for_each(|watch| watch.cut());
             }
@@ -175,7 +195,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
             };
             tokio::select! {
                 () = emptied => {}
-                _ = stop.wait_for(|stop| *stop), if !cut => {}
+                _ = stop.wait_for(|stop| *stop == Stop::All), if !cut => {}
                 () = look => {}
             }
         }

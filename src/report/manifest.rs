@@ -164,7 +164,7 @@ pub struct WindowFacts {
 }
 
 impl WindowFacts {
-    fn of(summary: &Summary) -> Self {
+    pub(super) fn of(summary: &Summary) -> Self {
         let seconds = |at: Option<Nanos>| at.map(Nanos::as_secs_f64);
         Self {
             from_s: summary.warmup.as_secs_f64(),
@@ -245,7 +245,7 @@ impl Manifest {
     }
 }
 
-fn outcome_counts(tally: &Tally) -> BTreeMap<String, u64> {
+pub(super) fn outcome_counts(tally: &Tally) -> BTreeMap<String, u64> {
     tally.outcomes.iter().map(|(outcome, n)| (outcome.to_string(), *n)).collect()
 }
 

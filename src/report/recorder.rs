@@ -67,6 +67,12 @@ pub enum RecorderError {
         /// What may wait.
         limit_bytes: usize,
     },
+    /// The file was there and is no more: nobody would find what is written to it.
+    #[error("{} is gone: was the folder removed while the run went on?", path.display())]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
     /// Rows cannot be written now. Those written before are whole, and the next flush tries again.
     #[error("failed to write to {}: {source}\nhint: what is in the folder is whole, and `underfire report` reads it", path.display())]
     Write {
@@ -175,6 +181,9 @@ impl Recorder {
             return Ok(());
         }
         self.flushed = now;
+        if !self.path.exists() {
+            return Err(RecorderError::Gone { path: self.path.clone() });
+        }
         let times = now.since(self.times_written) >= TIMES_EVERY;
         if times {
             self.times_written = now;
@@ -297,7 +306,7 @@ mod tests {
             ..whole
         };
         recorder.record(due_at(1)).expect("it waits");
-        let error = recorder.flush_if_due(Nanos::from_secs(1)).expect_err("full").to_string();
+        let error = recorder.flush().expect_err("full").to_string();
         assert!(error.starts_with("failed to write to requests.csv: "), "{error}");
         recorder.record(due_at(2)).expect("it waits");
         for row in 3..=u64::from(ROWS_WAITING_LIMIT) {

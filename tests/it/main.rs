@@ -3,7 +3,9 @@
 
 mod architecture;
 mod bad_input;
+mod outputs;
 mod plan;
 mod program;
 mod replay;
+mod survival;
 mod virtual_time;
