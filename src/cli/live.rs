@@ -101,7 +101,11 @@ impl Live {
         if self.stopped.is_none()
             && let Some(reason) = self.abort.ended(&record)
         {
-            say(&format!("stopping early: {reason}"));
+            let words = format!("stopping early: {reason}");
+            match &self.progress {
+                Some(progress) => progress.suspend(|| say(&words)),
+                None => say(&words),
+            }
             Stop::Sending.request(&self.stop);
             self.stopped = Some(reason);
         }

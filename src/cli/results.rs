@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Exit;
 use super::args::RunArgs;
-use super::console::{print, say};
+use super::console::{complain, print, say};
 use super::server::Server;
 use super::traffic::Traffic;
 use crate::clock::Anchor;
@@ -16,7 +16,10 @@ use crate::lab::{self, Agreement, TruthCheck};
 use crate::metrics::Summary;
 use crate::record::Outcome;
 use crate::record::csv::read_rows;
-use crate::report::{self, ClockAnchor, Folder, Manifest, Recorded, Recorder, RunFacts, Scale};
+use crate::report::{
+    self, ClockAnchor, Folder, Manifest, Recorded, Recorder, RecorderError, RunFacts, Scale,
+    WriteError,
+};
 use crate::schedule::PlanFacts;
 use crate::sim;
 use crate::units::Nanos;
@@ -123,9 +126,12 @@ impl Results {
         }
         let manifest = self.write_manifest();
         self.show(&summary);
-        written?;
-        saved?;
-        manifest?;
+        if let Err(error) = unwritten(written, saved, manifest) {
+            if !interrupted {
+                return Err(error);
+            }
+            complain(&error);
+        }
         Ok(match summary.all.count(Outcome::Ok) {
             _ if interrupted => Exit::Interrupted,
             0 => Exit::NothingSucceeded,
@@ -173,6 +179,17 @@ impl Results {
         let rows = read_rows(open("requests.csv")?)?.collect::<Result<Vec<_>, _>>()?;
         Ok(lab::check(&rows, anchor.monotonic, &truth))
     }
+}
+
+/// The first file that could not be written.
+fn unwritten(
+    rows: Result<(), RecorderError>,
+    summary: Result<(), WriteError>,
+    manifest: anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    rows?;
+    summary?;
+    manifest
 }
 
 /// `arrival 0.08 / 0.31 / 1.20 ms` and so on.
