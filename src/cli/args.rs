@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::reach_args::ReachArgs;
 use crate::client::dialect::Api;
+use crate::metrics::abort::AbortRule;
 use crate::record::ReaderPace;
 use crate::replay::drain::Drain;
 use crate::trace::read::{Failed, Format, TimeUnit};
@@ -28,7 +29,21 @@ pub struct RunArgs {
     #[command(flatten)]
     pub(super) limits: LimitArgs,
     #[command(flatten)]
+    pub(super) judgement: JudgementArgs,
+    #[command(flatten)]
     pub(super) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Judgement")]
+pub(super) struct JudgementArgs {
+    /// Stop sending when more than that share of the requests that ended in the last so-much time
+    /// failed: `error_rate>5%/30s` (repeatable)
+    #[arg(long, value_name = "RULE")]
+    pub(super) abort_on: Vec<AbortRule>,
+    /// Stop sending when so many connections in a row could not be made; 0: never
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(super) max_refused: u64,
 }
 
 #[derive(Debug, Args)]
@@ -148,6 +163,7 @@ pub(super) struct LimitArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(super) struct OutputArgs {
     /// Show the plan and send nothing
     #[arg(long)]
@@ -161,9 +177,25 @@ pub(super) struct OutputArgs {
     /// Name of the run folder below results/ (default: the source's)
     #[arg(long)]
     pub(super) name: Option<String>,
+    /// Write a line per token event to chunks.csv
+    #[arg(long)]
+    pub(super) chunks: bool,
+    /// A label for run.json (repeatable)
+    #[arg(long, value_name = "K=V", value_parser = label)]
+    pub(super) label: Vec<(String, String)>,
+    /// The summary as JSON to stdout; what people read goes to stderr
+    #[arg(long)]
+    pub(super) json: bool,
     /// No progress, no notes, no summary; warnings and errors only
     #[arg(long)]
     pub(super) quiet: bool,
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write it as KEY=VALUE".to_owned()),
+    }
 }
 
 fn duration(text: &str) -> Result<Nanos, UnitError> {

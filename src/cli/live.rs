@@ -7,11 +7,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::Exit;
+use super::console::say;
+use super::{Exit, cpu};
 use crate::clock::{Anchor, monotonic};
+use crate::metrics::abort::{AbortReason, AbortWatch};
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::Event;
-use crate::replay::drain::Shared;
+use crate::replay::drain::{Shared, Stop};
 use crate::report::Recorder;
 use crate::units::Nanos;
 
@@ -24,26 +26,69 @@ pub(super) struct Live {
     ended: u64,
     failed: u64,
     output_tok: u64,
+    next_cpu: Nanos,
+    abort: AbortWatch,
+    stop: watch::Sender<Stop>,
+    /// Why sending was stopped.
+    stopped: Option<AbortReason>,
 }
 
+/// How often the client's own processor time is read.
+const CPU_EVERY: Nanos = Nanos::from_millis(200);
+
 impl Live {
-    pub(super) fn new(recorder: Recorder, planned: Option<u64>, quiet: bool) -> Self {
+    pub(super) fn new(
+        recorder: Recorder,
+        planned: Option<u64>,
+        quiet: bool,
+        abort: AbortWatch,
+        stop: watch::Sender<Stop>,
+    ) -> Self {
         let progress = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::new_spinner();
             bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a fixed template"));
             bar
         });
-        Self { recorder, progress, planned, started: None, ended: 0, failed: 0, output_tok: 0 }
+        Self {
+            recorder,
+            progress,
+            planned,
+            started: None,
+            ended: 0,
+            failed: 0,
+            output_tok: 0,
+            next_cpu: Nanos::ZERO,
+            abort,
+            stop,
+            stopped: None,
+        }
     }
 
     /// Takes one event; an error is one of writing results.
     pub(super) fn take(&mut self, event: Event<'_>) -> anyhow::Result<()> {
         match event {
-            Event::Started(anchor) => self.started = Some(anchor),
+            Event::Started(anchor) => {
+                self.started = Some(anchor);
+                self.recorder.starts(anchor.utc.0);
+            }
             Event::Ended(record) => self.record(*record)?,
+            Event::Settled(before) => {
+                self.recorder.settled(before).context("cannot write results")?;
+            }
             Event::Tick(shared) => self.show(shared),
         }
-        self.recorder.flush_if_due(self.elapsed()).context("cannot write results")
+        let elapsed = self.elapsed();
+        if elapsed >= self.next_cpu {
+            self.next_cpu = elapsed + CPU_EVERY;
+            self.sample_cpu(elapsed);
+        }
+        self.recorder.flush_if_due(elapsed).context("cannot write results")
+    }
+
+    fn sample_cpu(&mut self, elapsed: Nanos) {
+        if let Some(used) = cpu::used() {
+            self.recorder.cpu(elapsed, used);
+        }
     }
 
     fn record(&mut self, record: StreamRecord) -> anyhow::Result<()> {
@@ -52,6 +97,17 @@ impl Live {
         if record.outcome == Outcome::Ok {
             let counted = record.usage.and_then(|usage| usage.output_tok);
             self.output_tok += counted.unwrap_or(record.tokens.count());
+        }
+        if self.stopped.is_none()
+            && let Some(reason) = self.abort.ended(&record)
+        {
+            let words = format!("stopping early: {reason}");
+            match &self.progress {
+                Some(progress) => progress.suspend(|| say(&words)),
+                None => say(&words),
+            }
+            Stop::Sending.request(&self.stop);
+            self.stopped = Some(reason);
         }
         self.recorder.record(record).context("cannot write results")
     }
@@ -76,18 +132,22 @@ impl Live {
         ));
     }
 
-    /// The recorder, and when the run started (if it did).
-    pub(super) fn finish(self) -> (Recorder, Option<Anchor>) {
+    /// The recorder, when the run started (if it did), and why it was stopped (if it was).
+    pub(super) fn finish(mut self) -> (Recorder, Option<Anchor>, Option<AbortReason>) {
+        self.sample_cpu(self.elapsed());
+        // What follows may take a while, and a second signal may end it. What fails now fails again
+        // when the files are closed, and is told then.
+        let _ = self.recorder.flush();
         if let Some(progress) = self.progress {
             progress.finish_and_clear();
         }
-        (self.recorder, self.started)
+        (self.recorder, self.started, self.stopped)
     }
 }
 
 /// Turns the first SIGINT or SIGTERM into a stop, and the second into the end of the process.
 pub(super) fn stop_on_signals(
-    stop: &watch::Sender<bool>,
+    stop: &watch::Sender<Stop>,
     quit: fn(Exit) -> !,
 ) -> anyhow::Result<()> {
     let stop = stop.clone();
@@ -106,7 +166,7 @@ pub(super) fn stop_on_signals(
                 if count > 0 {
                     quit(Exit::Interrupted);
                 }
-                stop.send_replace(true);
+                Stop::All.request(&stop);
             }
         });
     })?;

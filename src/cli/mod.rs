@@ -6,9 +6,12 @@
 mod args;
 mod ask;
 mod console;
+mod cpu;
+mod disk;
 mod live;
 mod reach;
 mod reach_args;
+mod report;
 mod results;
 mod run;
 mod server;
@@ -32,6 +35,8 @@ pub struct Cli {
 enum Command {
     /// Replay a workload (.toml) or a trace against a server, and write what happened as CSV
     Run(Box<RunArgs>),
+    /// Make summary.csv and the console summary again from a run's files
+    Report(report::ReportArgs),
     /// Run the simulated server alone
     Sim(Box<sim::SimArgs>),
 }
@@ -41,6 +46,8 @@ enum Command {
 pub enum Exit {
     /// It ran.
     Ok = 0,
+    /// Stopped by a rule of the user's: `--abort-on`, `--max-refused`.
+    Stopped = 1,
     /// Usage, input or I/O.
     Usage = 2,
     /// No request succeeded.
@@ -53,6 +60,7 @@ pub enum Exit {
 pub fn dispatch(cli: Cli, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Run(args) => run::run(&args, quit),
+        Command::Report(args) => report::report(&args),
         Command::Sim(args) => sim::sim(&args),
     }
 }

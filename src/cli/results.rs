@@ -1,14 +1,14 @@
 //! The end of a run: summary, manifest, the check against the simulated server's log, the exit code.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, IsTerminal};
+use std::io::{BufReader, IsTerminal};
 
 use anyhow::Context;
 use serde_json::json;
 
 use super::Exit;
 use super::args::RunArgs;
-use super::console::{print, say};
+use super::console::{complain, print, say};
 use super::server::Server;
 use super::traffic::Traffic;
 use crate::clock::Anchor;
@@ -16,7 +16,10 @@ use crate::lab::{self, Agreement, TruthCheck};
 use crate::metrics::Summary;
 use crate::record::Outcome;
 use crate::record::csv::read_rows;
-use crate::report::{self, ClockAnchor, Folder, Manifest, Recorder, RunFacts, Scale};
+use crate::report::{
+    self, ClockAnchor, Folder, Manifest, Recorded, Recorder, RecorderError, RunFacts, Scale,
+    WriteError,
+};
 use crate::schedule::PlanFacts;
 use crate::sim;
 use crate::units::Nanos;
@@ -27,6 +30,19 @@ pub(super) struct Results {
     manifest: Manifest,
     words: RunFacts,
     quiet: bool,
+    json: bool,
+}
+
+/// How a run ended.
+pub(super) struct Ending {
+    /// When it started, if it did.
+    pub(super) anchor: Option<Anchor>,
+    /// A signal cut it short.
+    pub(super) interrupted: bool,
+    /// An error did.
+    pub(super) stopped: Option<String>,
+    /// It stopped itself, by a rule that the user gave.
+    pub(super) aborted: Option<String>,
 }
 
 impl Results {
@@ -50,6 +66,7 @@ impl Results {
             model: server.model(),
             api: Some(args.target.api.to_string()),
             server: server.about(),
+            labels: args.output.label.iter().cloned().collect(),
             notices: [traffic.notices(), &server.notices]
                 .concat()
                 .into_iter()
@@ -68,7 +85,8 @@ impl Results {
             folder: Some(folder.path().display().to_string()),
             ..RunFacts::default()
         };
-        let results = Self { folder, manifest, words, quiet: args.output.quiet };
+        let results =
+            Self { folder, manifest, words, quiet: args.output.quiet, json: args.output.json };
         results.write_manifest()?;
         Ok(results)
     }
@@ -82,18 +100,18 @@ impl Results {
     pub(super) fn close(
         mut self,
         recorder: Recorder,
-        anchor: Option<Anchor>,
-        interrupted: bool,
+        ending: Ending,
         has_truth: bool,
         late_notices: &[String],
-        broken: Option<&str>,
     ) -> anyhow::Result<Exit> {
-        let (summary, rows_written) = recorder.finish();
-        if let Some(broken) = broken {
-            let notice = format!("the run ended early: {broken}");
-            self.manifest.notices.push(notice.clone());
-            self.words.notices.push(notice);
-        }
+        let Recorded { summary, written, files, notices } = recorder.finish();
+        self.manifest.notices.extend_from_slice(&notices);
+        self.words.notices.extend(notices);
+        let Ending { anchor, interrupted, stopped, aborted } = ending;
+        let is_aborted = aborted.is_some();
+        let signal = interrupted.then(|| "a signal".to_owned());
+        self.words.stopped = aborted.or(stopped);
+        self.manifest.stopped = self.words.stopped.clone().or(signal);
         self.manifest.interrupted = interrupted;
         self.words.interrupted = interrupted;
         self.manifest.notices.extend_from_slice(late_notices);
@@ -103,44 +121,67 @@ impl Results {
             t0_utc: anchor.utc.rfc3339(),
             t0_monotonic_ns: anchor.monotonic.0,
         });
-        self.manifest.files = ["requests.csv", "summary.csv"].map(str::to_owned).to_vec();
-        let summary_written = self.write_summary(&summary);
+        self.manifest.files = files;
+        // Every step is taken whatever becomes of the others: the figures are shown even where no
+        // file takes them.
+        let saved = report::save_summary(&summary, &self.folder.file("summary.csv"));
+        if saved.is_ok() {
+            self.manifest.files.push("summary.csv".to_owned());
+        }
         if let Some(anchor) = anchor.filter(|_| has_truth) {
             self.manifest.files.push("truth.csv".to_owned());
-            match self.check_truth(anchor) {
-                Ok(check) => {
-                    self.words.notices.push(truth_words(&check));
-                    self.manifest.verdicts = truth_manifest(&check);
-                }
-                Err(error) => {
-                    let notice = format!("not checked against truth.csv: {error:#}");
-                    self.manifest.notices.push(notice.clone());
-                    self.words.notices.push(notice);
-                }
+            self.note_truth(anchor);
+        }
+        let manifest = self.write_manifest();
+        self.show(&summary);
+        if let Err(error) = unwritten(written, saved, manifest) {
+            if !interrupted {
+                return Err(error);
             }
+            complain(&error);
         }
-        let manifest_written = self.write_manifest();
-        if !self.quiet {
-            let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            print(&report::render(&summary, &self.words, color));
-        } else if let Some(warning) = failures(&summary) {
-            say(&warning);
-        }
-        rows_written?;
-        summary_written?;
-        manifest_written?;
         Ok(match summary.all.count(Outcome::Ok) {
             _ if interrupted => Exit::Interrupted,
             0 => Exit::NothingSucceeded,
+            _ if is_aborted => Exit::Stopped,
             _ => Exit::Ok,
         })
     }
 
-    fn write_summary(&self, summary: &Summary) -> anyhow::Result<()> {
-        let path = self.folder.file("summary.csv");
-        let failed = || format!("failed to write {}", path.display());
-        let file = File::create(&path).with_context(failed)?;
-        report::write_summary(summary, BufWriter::new(file)).with_context(failed)
+    /// The summary for people; with `--json` that goes to stderr, and the data to stdout.
+    fn show(&self, summary: &Summary) {
+        let no_color = std::env::var_os("NO_COLOR").is_some();
+        if self.json {
+            print(&format!("{:#}\n", report::summary_json(summary, &self.words)));
+        }
+        match (self.quiet, self.json) {
+            (true, _) => {
+                if let Some(warning) = failures(summary) {
+                    say(&warning);
+                }
+            }
+            (false, true) => {
+                let color = std::io::stderr().is_terminal() && !no_color;
+                say(report::render(summary, &self.words, color).trim_end());
+            }
+            (false, false) => {
+                let color = std::io::stdout().is_terminal() && !no_color;
+                print(&report::render(summary, &self.words, color));
+            }
+        }
+    }
+
+    /// Says how the run agrees with what the simulated server logged.
+    fn note_truth(&mut self, anchor: Anchor) {
+        let words = match self.check_truth(anchor) {
+            Ok(check) => {
+                self.manifest.verdicts = truth_manifest(&check);
+                truth_words(&check)
+            }
+            Err(error) => format!("not checked against truth.csv: {error}"),
+        };
+        self.manifest.notices.push(words.clone());
+        self.words.notices.push(words);
     }
 
     /// Reads both files back and holds one against the other.
@@ -176,6 +217,17 @@ fn cap_words(args: &RunArgs) -> Option<String> {
         "at most {slots} requests in flight (--max-in-flight): a row that found no room left late, and \
          its wait is in the lag and in every latency from due"
     ))
+}
+
+/// The first file that could not be written.
+fn unwritten(
+    rows: Result<(), RecorderError>,
+    summary: Result<(), WriteError>,
+    manifest: anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    rows?;
+    summary?;
+    manifest
 }
 
 /// `arrival 0.08 / 0.31 / 1.20 ms` and so on.

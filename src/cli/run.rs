@@ -3,19 +3,21 @@
 use anyhow::Context;
 use tokio::sync::watch;
 
-use super::Exit;
 use super::args::RunArgs;
 use super::ask::NotServed;
 use super::console::{complain, print, say};
 use super::live::{Live, stop_on_signals};
 use super::reach::ways;
-use super::results::Results;
+use super::results::{Ending, Results};
 use super::server::Server;
 use super::traffic::Traffic;
+use super::{Exit, disk};
 use crate::client::{ProbeError, Timeouts};
 use crate::clock::Utc;
 use crate::metrics::Window;
+use crate::metrics::abort::AbortWatch;
 use crate::prompt::Prompter;
+use crate::replay::drain::Stop;
 use crate::replay::job::BodyMaker;
 use crate::replay::{self, Mode, ReplayError, Setup, capacity};
 use crate::report::{Folder, Recorder};
@@ -117,6 +119,9 @@ fn replay(
     let started = Utc::now().compact();
     let name = args.output.name.as_deref().unwrap_or(traffic.name());
     let folder = Folder::create(args.output.out.as_deref(), name, &started)?;
+    let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
+    let recorder = Recorder::create(&folder, window, args.output.chunks)?
+        .with_reader_pace(args.limits.reader_pace);
     let server = match server {
         Some(server) => server,
         None => Server::simulated(&folder.file("truth.csv"), args)?,
@@ -130,34 +135,46 @@ fn replay(
     for notice in &server.notices {
         say(&format!("note: {notice}"));
     }
-    let (stop, _) = watch::channel(false);
+    if let Some(facts) = facts
+        && let Some(warning) =
+            disk::warning(folder.path(), facts.rows, facts.output_tok, args.output.chunks)
+    {
+        say(&format!("warning: {warning}"));
+    }
+    let (stop, _) = watch::channel(Stop::No);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
-    let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
-    let recorder = Recorder::create(&folder.file("requests.csv"), window)?
-        .with_reader_pace(args.limits.reader_pace);
     let results = Results::open(args, traffic, facts, &server, folder)?;
 
-    let mut live = Live::new(recorder, facts.map(|facts| facts.rows), args.output.quiet);
+    let abort = AbortWatch::new(&args.judgement.abort_on, args.judgement.max_refused);
+    let rows = facts.map(|facts| facts.rows);
+    let mut live = Live::new(recorder, rows, args.output.quiet, abort, stop.clone());
     let setup = setup(args, &server, &started, facts);
     if let Some(words) = shortage(&setup, facts) {
         say(&format!("warning: {words}"));
     }
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
-    let interrupted = *stop.borrow() && ran.is_ok();
-    let (recorder, anchor) = live.finish();
+    let (recorder, anchor, aborted) = live.finish();
+    let ending = Ending {
+        anchor,
+        interrupted: *stop.borrow() == Stop::All && ran.is_ok(),
+        stopped: ran.as_ref().err().map(first_line),
+        aborted: aborted.map(|reason| reason.to_string()),
+    };
     let has_truth = server.end();
     // Whatever went wrong, what was measured is written first.
-    let ran = ran.map_err(|error| match error {
+    let exit = results.close(recorder, ending, has_truth, &traffic.late_notices());
+    ran.map_err(|error| match error {
         ReplayError::Worker(error) => anyhow::Error::new(error).context("cannot start a worker"),
         ReplayError::Plan(error) => error.into(),
         ReplayError::Content(error) => error.into(),
         ReplayError::Caller(error) => error,
-    });
-    let broken = ran.as_ref().err().map(|error| format!("{error:#}"));
-    let late = traffic.late_notices();
-    let exit = results.close(recorder, anchor, interrupted, has_truth, &late, broken.as_deref());
-    ran?;
+    })?;
     exit
+}
+
+/// An error with its causes, without its hint.
+fn first_line(error: &impl std::fmt::Display) -> String {
+    format!("{error:#}").lines().next().unwrap_or_default().to_owned()
 }
 
 /// What decides when rows leave.
@@ -214,7 +231,7 @@ fn setup(args: &RunArgs, server: &Server, started: &str, facts: Option<&PlanFact
     let limits = &args.limits;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Setup {
-        targets: server.endpoints(timeouts(args)),
+        targets: server.endpoints(timeouts(args), args.output.chunks),
         bodies: bodies(args, server, started),
         workers: limits.workers.map_or(cores, usize::from),
         mode: mode(args, facts),

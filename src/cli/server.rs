@@ -60,7 +60,7 @@ impl Server {
         args: &RunArgs,
     ) -> anyhow::Result<()> {
         if args.reach.may_probe() && self.answers.silent == 0 {
-            let endpoints = self.endpoints(timeouts);
+            let endpoints = self.endpoints(timeouts, false);
             let (ways, answers) = (&self.ways, &self.answers);
             (self.preflights, self.notices) =
                 ask::preflight(ways, &endpoints, answers, bodies, args)?;
@@ -158,13 +158,14 @@ impl Server {
     }
 
     /// Where requests go, by target.
-    pub(super) fn endpoints(&self, timeouts: Timeouts) -> Vec<Endpoint> {
+    pub(super) fn endpoints(&self, timeouts: Timeouts, keep_kinds: bool) -> Vec<Endpoint> {
         let endpoint = |way: &Way| Endpoint {
             route: way.route.clone(),
             settings: client::Settings {
                 head: way.head.clone(),
                 timeouts,
                 ignore_eos: self.keys.ignore_eos,
+                keep_kinds,
             },
         };
         self.ways.iter().map(endpoint).collect()

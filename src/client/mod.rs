@@ -70,6 +70,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// The end-of-sequence token is ignored, so a shorter answer is outcome `short`.
     pub ignore_eos: bool,
+    /// Records keep what kind of text each token event carried.
+    pub keep_kinds: bool,
 }
 
 /// A server: the way to it, and what every request to it has in common.

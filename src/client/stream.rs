@@ -16,7 +16,7 @@ use super::limit::Deadline;
 use super::signs::{compressed_words, is_compressed, other_form};
 use super::sse;
 use super::watch::{Cut, Watch};
-use crate::record::{Outcome, StreamRecord, Usage};
+use crate::record::{Outcome, StreamRecord, TokenTimes, Usage};
 use crate::units::Nanos;
 
 /// Bytes of an error body that are kept for its message.
@@ -55,6 +55,9 @@ impl<'a> Stream<'a> {
 
     pub(super) async fn run(mut self, body: Bytes) -> StreamRecord {
         self.watch.saw_byte(self.sent);
+        if self.client.settings.keep_kinds {
+            self.record.tokens = TokenTimes::keeping_kinds();
+        }
         self.record.sent = Some(self.client.offset(self.sent));
         let (outcome, error) = match self.exchange(body).await {
             Ok(outcome) => (outcome, None),

@@ -18,11 +18,12 @@ pub use truth::{Agreement, TruthCheck, check};
 use crate::client::dialect::{Api, MaxTokensKey};
 use crate::client::{Client, Dial, RequestHead, Settings as ClientSettings, Timeouts};
 use crate::clock::{Clock, Stalled, VirtualTime};
+use crate::metrics::abort::{AbortRule, AbortWatch};
 use crate::metrics::{Metrics, Summary, Window};
 use crate::prompt::Prompter;
 use crate::record::{Row, StreamRecord};
 use crate::replay::Mode;
-use crate::replay::drain::{Drain, Shared};
+use crate::replay::drain::{Drain, Shared, Stop};
 use crate::replay::gate::Capped;
 use crate::replay::job::{BodyMaker, Job, JobError};
 use crate::replay::lookahead::Inline;
@@ -49,6 +50,8 @@ pub struct Setup {
     pub drain: Drain,
     /// Rows due earlier are warm-up.
     pub warmup: Nanos,
+    /// Sending stops when one of these is broken.
+    pub abort_on: Vec<AbortRule>,
     /// The server.
     pub sim: SimSettings,
 }
@@ -62,6 +65,7 @@ impl Setup {
                 head: RequestHead::in_memory(Api::Chat.path()),
                 timeouts: Timeouts::default(),
                 ignore_eos: false,
+                keep_kinds: false,
             },
             bodies: BodyMaker {
                 api: Api::Chat,
@@ -75,6 +79,7 @@ impl Setup {
             mode: Mode::Open,
             drain: Drain::default(),
             warmup: Nanos::ZERO,
+            abort_on: Vec::new(),
             sim,
         }
     }
@@ -124,7 +129,14 @@ pub fn replay(plan: impl Iterator<Item = Planned>, setup: &Setup) -> Result<Outc
         });
         let warmup = setup.warmup;
         let ended = ended.clone();
+        // The sender has to outlive the run: a dropped one reads as a stop.
+        let (stop, _) = watch::channel(Stop::No);
+        let asks = stop.clone();
+        let abort = RefCell::new(AbortWatch::new(&setup.abort_on, 0));
         let sink = Rc::new(move |record: StreamRecord| {
+            if abort.borrow_mut().ended(&record).is_some() {
+                Stop::Sending.request(&asks);
+            }
             let row = Row::of(&record, warmup);
             let (metrics, rows) = &mut *ended.borrow_mut();
             metrics.add(&row, &record);
@@ -132,13 +144,16 @@ pub fn replay(plan: impl Iterator<Item = Planned>, setup: &Setup) -> Result<Outc
         });
         async move {
             match setup.mode {
-                Mode::Open => work(setup, clock, &server, FixedSchedule::new(), rows, sink).await,
+                Mode::Open => {
+                    work(setup, clock, &server, FixedSchedule::new(), rows, sink, &stop).await;
+                }
                 Mode::Closed { slots, until } => {
-                    work(setup, clock, &server, ClosedLoop::new(slots, until), rows, sink).await;
+                    let source = ClosedLoop::new(slots, until);
+                    work(setup, clock, &server, source, rows, sink, &stop).await;
                 }
                 Mode::Capped { slots, last_due } => {
                     let source = Capped::new(FixedSchedule::new(), slots, last_due);
-                    work(setup, clock, &server, source, rows, sink).await;
+                    work(setup, clock, &server, source, rows, sink, &stop).await;
                 }
             }
             server.finish()
@@ -162,6 +177,7 @@ async fn work(
     source: impl Source<Job>,
     rows: impl Iterator<Item = Job>,
     sink: Rc<dyn Fn(StreamRecord)>,
+    stop: &watch::Sender<Stop>,
 ) {
     let server = server.clone();
     let dial = Dial::Memory(Rc::new(move || {
@@ -169,8 +185,6 @@ async fn work(
         tokio::task::spawn_local(server.clone().serve_connection(far));
         near
     }));
-    // The sender has to outlive the run: a dropped one reads as a stop.
-    let (_stop, stopped) = watch::channel(false);
     let t0 = clock.now();
     let worker = Worker {
         clients: vec![Client::new(dial, clock.clone(), t0, setup.client.clone())],
@@ -178,7 +192,7 @@ async fn work(
         t0,
         source,
         rows: Inline(rows),
-        stop: stopped,
+        stop: stop.subscribe(),
         drain: setup.drain,
         shared: Arc::new(Shared::new(1)),
         index: 0,

@@ -8,6 +8,7 @@
 
 use super::binomial;
 use super::percentile::Percentile;
+use super::pool::{Pool, Squares};
 use super::values::Values;
 
 /// Values kept exactly; beyond, they go into a histogram. 8 MB.
@@ -53,9 +54,8 @@ pub struct Distribution {
     limit: usize,
     n: u64,
     sum: u128,
-    /// Running mean and sum of squared deviations (Welford), for the standard deviation.
-    mean: f64,
-    squares: f64,
+    /// For the standard deviation, which so depends on no order.
+    squares: Squares,
     min: u64,
     max: u64,
     censored: u64,
@@ -77,13 +77,18 @@ impl Distribution {
             limit: EXACT_LIMIT,
             n: 0,
             sum: 0,
-            mean: 0.0,
-            squares: 0.0,
+            squares: Squares::default(),
             min: u64::MAX,
             max: 0,
             censored: 0,
             censored_rank,
         }
+    }
+
+    /// An empty one whose values go into buckets from the first on, as those of a [`Pool`] do.
+    #[must_use]
+    pub fn pooled() -> Self {
+        Self { values: Values::histogram(), limit: 0, ..Self::default() }
     }
 
     /// Lowers (or raises) the number of values kept exactly, from now on.
@@ -104,13 +109,9 @@ impl Distribution {
         }
         self.values.make_room(count, self.limit);
         self.values.put(value, count);
-        let before = self.n as f64;
         self.n += count;
         self.sum += u128::from(value) * u128::from(count);
-        let (count, all) = (count as f64, self.n as f64);
-        let off = value as f64 - self.mean;
-        self.mean += off * count / all;
-        self.squares += off * off * count * before / all;
+        self.squares.add(value, count);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
@@ -128,14 +129,25 @@ impl Distribution {
         }
         self.values.make_room(other.n, self.limit);
         self.values.absorb(other.values);
-        let (before, more) = (self.n as f64, other.n as f64);
-        let off = other.mean - self.mean;
-        self.mean += off * more / (before + more);
-        self.squares += other.squares + off * off * before * more / (before + more);
+        self.squares.join(other.squares);
         self.n += other.n;
         self.sum += other.sum;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
+    }
+
+    /// Takes in a pool's values.
+    pub fn absorb(&mut self, pool: &Pool) {
+        let Some((least, most)) = pool.bounds else { return };
+        self.values.make_room(pool.n, self.limit);
+        for (floor, count) in &pool.buckets {
+            self.values.put(*floor, *count);
+        }
+        self.n += pool.n;
+        self.sum += pool.sum;
+        self.squares.join(pool.squares);
+        self.min = self.min.min(least);
+        self.max = self.max.max(most);
     }
 
     /// Number of measured values.
@@ -171,7 +183,7 @@ impl Distribution {
     /// Sample standard deviation (n − 1) of the measured values.
     #[must_use]
     pub fn std(&self) -> Option<f64> {
-        (self.n > 1).then(|| (self.squares.max(0.0) / (self.n - 1) as f64).sqrt())
+        self.squares.variance(self.n, self.sum).map(f64::sqrt)
     }
 
     /// Smallest measured value.

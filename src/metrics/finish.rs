@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::distribution::{Basis, CensoredRank, Distribution};
+use super::distribution::{Basis, Distribution};
 use super::gather::Metrics;
 use super::ledger::{Account, Booked};
 use super::line::{Interval, Line};
@@ -23,7 +23,7 @@ struct Scopes {
 }
 
 pub(super) fn summary(metrics: Metrics) -> Summary {
-    let Metrics { window, marks, classes, mut warmup, mut measured, ledger, .. } = metrics;
+    let Metrics { window, marks, classes, mut warmup, mut measured, booked, exact, .. } = metrics;
     let mut scopes = Scopes {
         measured: (MEASURED.into(), Vec::new()),
         all: (ALL.into(), Vec::new()),
@@ -38,9 +38,8 @@ pub(super) fn summary(metrics: Metrics) -> Summary {
         }
         scopes.metric(metric, &mut measured, &mut warmup);
     }
-    let end = ledger.horizon();
+    let end = marks.last_due;
     let length = end.map(|end| end.since(window.warmup)).filter(|length| *length > Nanos::ZERO);
-    let (booked, exact) = ledger.close();
     let basis = if exact { Basis::Exact } else { Basis::Histogram };
     let rates = Rates { length, basis };
     let tally = scopes.rates(rates, &measured, &booked);
@@ -95,7 +94,7 @@ impl Scopes {
                 lines.push(line("itl_ms", scope, values));
             }
         };
-        let mut all_gaps = Distribution::new(CensoredRank::Above);
+        let mut all_gaps = Distribution::pooled();
         let mut all_itl = Itl::default();
         for (class, part) in self.classes.iter_mut().zip(measured) {
             let (mut gap, mut itl) = (std::mem::take(&mut part.gap), std::mem::take(&mut part.itl));

@@ -1,14 +1,18 @@
 //! Gathers the metrics of a run, row by row as they end, in bounded memory.
 //!
-//! Values stay exact up to a million rows (and a million pooled gaps), then large parts turn into
-//! histograms. Beyond [`CLASS_LIMIT`] classes, the rest share one.
+//! Values stay exact up to a million rows, then large parts turn into histograms; what is pooled over
+//! tokens goes into buckets from the first on, and comes there by way of the pieces that
+//! [`take_intervals`](Metrics::take_intervals) gives out. Beyond [`CLASS_LIMIT`] classes, the rest
+//! share one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::finish;
-use super::ledger::{Account, Ledger, spread};
-use super::part::{Limits, Part};
+use super::interval::{Interval, IntervalPhase, Key, Pending, Quantity};
+use super::ledger::{Account, Booked, Ledger, Settled, spread};
+use super::part::{Part, limit};
+use super::pool::Pool;
 use super::summary::Summary;
 use crate::record::{Outcome, Phase, Row, StreamRecord};
 use crate::units::Nanos;
@@ -28,10 +32,11 @@ pub struct Window {
     pub last_due: Option<Nanos>,
 }
 
-/// First and last instants of the run; the last due time is the ledger's horizon.
+/// First and last instants of the run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
     pub(super) first_due: Option<Nanos>,
+    pub(super) last_due: Option<Nanos>,
     pub(super) last_token: Option<Nanos>,
     pub(super) end: Option<Nanos>,
 }
@@ -46,58 +51,138 @@ pub struct Metrics {
     pub(super) warmup: Part,
     /// Measured rows by class.
     pub(super) measured: Vec<Part>,
-    pub(super) ledger: Ledger,
+    /// Tokens inside the window, by class.
+    pub(super) booked: Vec<Booked>,
+    /// Whether those are counted to the last one.
+    pub(super) exact: bool,
+    outputs: Ledger,
+    inputs: Ledger,
+    pending: Pending,
     rows: u64,
-    gaps: u64,
-    itls: u64,
-    limits: Limits,
+    limit: usize,
 }
 
 impl Metrics {
     /// Starts with no rows.
     #[must_use]
     pub fn new(window: Window) -> Self {
-        let limits = Limits::for_totals(0, 0);
+        let limit = limit(0);
+        let ledger = || Ledger::new(window.warmup, window.last_due);
         Self {
             window,
             marks: Marks::default(),
             classes: HashMap::new(),
-            warmup: Part::new(limits),
-            measured: vec![Part::new(limits)],
-            ledger: Ledger::new(window.warmup, window.last_due),
+            warmup: Part::new(limit),
+            measured: vec![Part::new(limit)],
+            booked: vec![Booked::default()],
+            exact: true,
+            outputs: ledger(),
+            inputs: ledger(),
+            pending: Pending::default(),
             rows: 0,
-            gaps: 0,
-            itls: 0,
-            limits,
+            limit,
         }
     }
 
     /// Adds a row and the record that it was computed from, as they end.
     pub fn add(&mut self, row: &Row, record: &StreamRecord) {
-        let class = self.class_of(row);
-        self.mark(row, record);
+        let class = self.add_row_of(row);
+        let phase = match row.phase {
+            Phase::Warmup => IntervalPhase::Warmup,
+            Phase::Measured => IntervalPhase::Measured,
+        };
+        let key = Key { index: 0, class, phase, quantity: Quantity::Gap, exact: true };
+        let rows = Key { quantity: Quantity::Rows, ..key };
+        self.pending.count(rows, row.scheduled.unwrap_or_default(), 1);
+        self.pending.add_gaps(key, row, &record.tokens);
+        self.book_output(class, row, record);
+    }
+
+    /// Adds what a row alone tells. The rest comes with [`add_interval`](Self::add_interval).
+    pub fn add_row(&mut self, row: &Row) {
+        self.add_row_of(row);
+    }
+
+    /// Adds a piece that another [`Metrics`] gave out.
+    pub fn add_interval(&mut self, interval: &Interval) {
+        let class = self.class_of(interval.class.as_ref());
+        let Interval { index, phase, quantity, exact, .. } = *interval;
+        self.absorb(Key { index, class, phase, quantity, exact }, &interval.pool);
+    }
+
+    /// Takes the pieces of which it is known by now where they belong, once each: the plain counts,
+    /// and the histograms too where `times` says so.
+    pub fn take_intervals(&mut self, times: bool) -> Vec<Interval> {
+        let pending = &mut self.pending;
+        self.outputs.settle(&mut |settled| pending.count_tokens(settled));
+        let mut names: Vec<Option<Arc<str>>> = vec![None; self.measured.len()];
+        for (name, class) in &self.classes {
+            names[*class] = Some(Arc::clone(name));
+        }
+        let all = std::mem::take(&mut self.pending.0).into_iter();
+        let (kept, pieces): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            all.partition(|(key, _)| !times && key.quantity.is_times());
+        self.pending.0 = kept;
+        let intervals = pieces.into_iter().map(|(key, pool)| {
+            self.absorb(key, &pool);
+            let Key { index, class, phase, quantity, exact } = key;
+            Interval { index, class: names[class].clone(), phase, quantity, exact, pool }
+        });
+        intervals.collect()
+    }
+
+    /// Says that no row will follow, so that the end of the window is known.
+    pub fn close(&mut self) {
+        let pending = &mut self.pending;
+        self.outputs.close(&mut |settled| pending.count_tokens(settled));
+        let booked = &mut self.booked;
+        self.inputs.close(&mut |settled| book_input(booked, settled));
+    }
+
+    /// The figures of everything added.
+    #[must_use]
+    pub fn finish(mut self) -> Summary {
+        self.close();
+        self.take_intervals(true);
+        finish::summary(self)
+    }
+
+    fn absorb(&mut self, key: Key, pool: &Pool) {
+        self.exact &= key.exact;
+        let inside = key.phase == IntervalPhase::Measured;
+        let part = if inside { &mut self.measured[key.class] } else { &mut self.warmup };
+        let booked = &mut self.booked[key.class];
+        match key.quantity {
+            Quantity::Gap => part.gap.absorb(pool),
+            Quantity::GapItl => {
+                part.gap.absorb(pool);
+                part.itl.pool.absorb(pool);
+            }
+            Quantity::Itl => part.itl.pool.absorb(pool),
+            Quantity::ItlUnknown => part.itl.unknown += pool.n,
+            Quantity::Output if inside => booked.put(Account::Output, pool.n),
+            Quantity::Wasted if inside => booked.put(Account::Wasted, pool.n),
+            Quantity::Output | Quantity::Wasted | Quantity::Rows => {}
+        }
+    }
+
+    fn add_row_of(&mut self, row: &Row) -> usize {
+        let class = self.class_of(row.class.as_ref());
+        self.mark(row);
         let part = match row.phase {
             Phase::Warmup => &mut self.warmup,
             Phase::Measured => &mut self.measured[class],
         };
         part.add_row(row);
-        let (gaps, itls) = (part.gap.n(), part.itl.pool.n());
-        part.add_gaps(row, &record.tokens);
-        self.gaps += part.gap.n() - gaps;
-        self.itls += part.itl.pool.n() - itls;
+        part.cut_gap(row);
         self.rows += 1;
-        self.book(class, row, record);
+        self.book_input(class, row);
         self.keep_bounded();
+        class
     }
 
-    /// The figures of everything added.
-    #[must_use]
-    pub fn finish(self) -> Summary {
-        finish::summary(self)
-    }
-
-    fn class_of(&mut self, row: &Row) -> usize {
-        let Some(name) = &row.class else { return 0 };
+    fn class_of(&mut self, name: Option<&Arc<str>>) -> usize {
+        let Some(name) = name else { return 0 };
         if let Some(class) = self.classes.get(name) {
             return *class;
         }
@@ -106,46 +191,77 @@ impl Metrics {
         let next = self.measured.len();
         let class = *self.classes.entry(name).or_insert(next);
         if class == next {
-            self.measured.push(Part::new(self.limits));
+            self.measured.push(Part::new(self.limit));
+            self.booked.push(Booked::default());
         }
         class
     }
 
-    fn mark(&mut self, row: &Row, record: &StreamRecord) {
+    fn mark(&mut self, row: &Row) {
+        let Some(due) = row.scheduled else { return };
+        self.outputs.due(due);
+        self.inputs.due(due);
         let marks = &mut self.marks;
-        if let Some(due) = row.scheduled {
-            self.ledger.due(due);
-            marks.first_due = Some(marks.first_due.map_or(due, |first| first.min(due)));
-        }
-        let last_token = record.tokens.last();
-        marks.last_token = marks.last_token.max(last_token);
-        marks.end = marks.end.max(record.close).max(last_token).max(row.scheduled);
+        marks.first_due = Some(marks.first_due.map_or(due, |first| first.min(due)));
+        marks.last_due = marks.last_due.max(Some(due));
+        let after_due = |span: Option<Nanos>| span.map(|span| due + span);
+        marks.last_token = marks.last_token.max(after_due(row.e2e));
+        let ends = [Some(due), after_due(row.e2e), after_due(row.close)];
+        marks.end = ends.into_iter().fold(marks.end, Option::max);
     }
 
     /// Books the row's tokens by the time when they came, whatever phase the row belongs to.
-    fn book(&mut self, class: usize, row: &Row, record: &StreamRecord) {
+    fn book_output(&mut self, class: usize, row: &Row, record: &StreamRecord) {
         let account = if row.outcome.is_error() { Account::Wasted } else { Account::Output };
-        let ledger = &mut self.ledger;
+        let (ledger, pending) = (&mut self.outputs, &mut self.pending);
         spread(&record.tokens, row.output_tok.unwrap_or(0), record.close, |at, n| {
-            ledger.book(class, account, at, n);
+            ledger.book(class, account, at, n, &mut |settled| pending.count_tokens(settled));
         });
-        if let (Outcome::Ok, Some(end)) = (row.outcome, record.close.or(record.tokens.last())) {
-            ledger.book(class, Account::Finished, end, 1);
+    }
+
+    fn book_input(&mut self, class: usize, row: &Row) {
+        let (Outcome::Ok, Some(due)) = (row.outcome, row.scheduled) else {
+            return;
+        };
+        let booked = &mut self.booked;
+        let mut book = |account, at, n| {
+            self.inputs.book(class, account, at, n, &mut |settled| book_input(booked, settled));
+        };
+        if let Some(end) = row.close.or(row.e2e) {
+            book(Account::Finished, due + end, 1);
         }
-        if let (Outcome::Ok, Some(first)) = (row.outcome, record.tokens.first()) {
-            match row.input_tok {
-                Some(n) => ledger.book(class, Account::Input, first, n),
-                None => ledger.book(class, Account::Uncounted, first, 1),
-            }
+        if let Some(ttft) = row.ttft {
+            let (account, n) = match row.input_tok {
+                Some(n) => (Account::Input, n),
+                None => (Account::Uncounted, 1),
+            };
+            book(account, due + ttft, n);
         }
     }
 
     fn keep_bounded(&mut self) {
-        let limits = Limits::for_totals(self.rows, self.gaps.max(self.itls));
-        if limits != self.limits {
-            self.limits = limits;
-            self.warmup.set_limits(limits);
-            self.measured.iter_mut().for_each(|part| part.set_limits(limits));
+        let limit = limit(self.rows);
+        if limit != self.limit {
+            self.limit = limit;
+            self.warmup.set_limit(limit);
+            self.measured.iter_mut().for_each(|part| part.set_limit(limit));
         }
+    }
+}
+
+impl Pending {
+    fn count_tokens(&mut self, settled: Settled) {
+        let Settled { class, phase, exact, .. } = settled;
+        let quantity = match settled.account {
+            Account::Wasted => Quantity::Wasted,
+            _ => Quantity::Output,
+        };
+        self.count(Key { index: 0, class, phase, quantity, exact }, settled.at, settled.tokens);
+    }
+}
+
+fn book_input(booked: &mut [Booked], settled: Settled) {
+    if settled.phase == IntervalPhase::Measured {
+        booked[settled.class].put(settled.account, settled.tokens);
     }
 }

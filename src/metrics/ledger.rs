@@ -4,8 +4,9 @@
 //! the run itself decides what is due (closed loop, standard input), that end is known only when the
 //! run is over. Rows arrive as they end, so a token may be later than every due time seen so far:
 //! such tokens wait, as (instant, tokens) pairs, and are counted once a later due time passes them.
-//! Deliberately absent: the division by the window's length, and any row.
+//! Deliberately absent: the totals, the division by the window's length, and any row.
 
+use super::interval::IntervalPhase;
 use crate::record::TokenTimes;
 use crate::units::Nanos;
 
@@ -41,6 +42,10 @@ impl Booked {
         self.0[account as usize]
     }
 
+    pub(super) fn put(&mut self, account: Account, tokens: u64) {
+        self.0[account as usize] += tokens;
+    }
+
     pub(super) fn add(&mut self, other: Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             *mine += theirs;
@@ -56,7 +61,19 @@ struct Waiting {
     tokens: u64,
 }
 
-/// The books of all classes.
+/// Tokens of which it is known where they belong.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settled {
+    pub(super) class: usize,
+    pub(super) account: Account,
+    pub(super) at: Nanos,
+    pub(super) tokens: u64,
+    pub(super) phase: IntervalPhase,
+    /// Whether instants were exact so far.
+    pub(super) exact: bool,
+}
+
+/// Decides which tokens came inside the window.
 #[derive(Debug)]
 pub(super) struct Ledger {
     from: Nanos,
@@ -64,7 +81,6 @@ pub(super) struct Ledger {
     until: Nanos,
     /// The latest due time seen: tokens up to here are inside the window.
     horizon: Option<Nanos>,
-    booked: Vec<Booked>,
     waiting: Vec<Waiting>,
     tidy_at: usize,
     grain: u64,
@@ -76,7 +92,6 @@ impl Ledger {
             from,
             until: until.unwrap_or(Nanos::MAX),
             horizon: None,
-            booked: Vec::new(),
             waiting: Vec::new(),
             tidy_at: WAITING_LEAST,
             grain: 1,
@@ -88,37 +103,38 @@ impl Ledger {
         self.horizon = self.horizon.max(Some(due.min(self.until)));
     }
 
-    /// The window's end so far.
-    pub(super) fn horizon(&self) -> Option<Nanos> {
-        self.horizon
-    }
-
-    /// Tokens of a class arrived then.
-    pub(super) fn book(&mut self, class: usize, account: Account, at: Nanos, tokens: u64) {
-        if at < self.from || at > self.until || tokens == 0 {
+    /// Tokens of a class arrived then. `settled` takes what is decided by now: these, or others.
+    pub(super) fn book(
+        &mut self,
+        class: usize,
+        account: Account,
+        at: Nanos,
+        tokens: u64,
+        settled: &mut impl FnMut(Settled),
+    ) {
+        if tokens == 0 {
             return;
         }
-        if self.horizon.is_some_and(|horizon| at <= horizon) {
-            self.count(class, account, tokens);
+        let decided = if at < self.from {
+            IntervalPhase::Warmup
+        } else if at > self.until {
+            IntervalPhase::Drain
+        } else if self.horizon.is_some_and(|horizon| at <= horizon) {
+            IntervalPhase::Measured
+        } else {
+            let class = u32::try_from(class).expect("classes are few");
+            self.waiting.push(Waiting { class, account, at, tokens });
+            if self.waiting.len() >= self.tidy_at {
+                self.tidy(settled);
+            }
             return;
-        }
-        let class = u32::try_from(class).expect("classes are few");
-        self.waiting.push(Waiting { class, account, at, tokens });
-        if self.waiting.len() >= self.tidy_at {
-            self.tidy();
-        }
-    }
-
-    fn count(&mut self, class: usize, account: Account, tokens: u64) {
-        if self.booked.len() <= class {
-            self.booked.resize(class + 1, Booked::default());
-        }
-        self.booked[class].0[account as usize] += tokens;
+        };
+        settled(Settled { class, account, at, tokens, phase: decided, exact: self.grain == 1 });
     }
 
     /// Counts what the horizon has passed, and keeps the rest bounded.
-    fn tidy(&mut self) {
-        self.settle();
+    fn tidy(&mut self, settled: &mut impl FnMut(Settled)) {
+        self.settle(settled);
         while self.waiting.len() > WAITING_LIMIT / 2 {
             if self.merge() {
                 continue;
@@ -128,15 +144,16 @@ impl Ledger {
         self.tidy_at = (self.waiting.len() * 2).clamp(WAITING_LEAST, WAITING_LIMIT);
     }
 
-    fn settle(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        for entry in waiting {
-            if self.horizon.is_some_and(|horizon| entry.at <= horizon) {
-                self.count(entry.class as usize, entry.account, entry.tokens);
-            } else {
-                self.waiting.push(entry);
+    /// Gives out what has come inside the window by what is known now.
+    pub(super) fn settle(&mut self, settled: &mut impl FnMut(Settled)) {
+        let (horizon, exact) = (self.horizon, self.grain == 1);
+        self.waiting.retain(|entry| {
+            let inside = horizon.is_some_and(|horizon| entry.at <= horizon);
+            if inside {
+                settled(entry.settled(IntervalPhase::Measured, exact));
             }
-        }
+            !inside
+        });
     }
 
     /// Joins entries of one instant, at the present grain; false when there was nothing to join.
@@ -157,10 +174,20 @@ impl Ledger {
         self.waiting.len() < before
     }
 
-    /// Closes the books at the last due time; the flag says whether every instant was kept exactly.
-    pub(super) fn close(mut self) -> (Vec<Booked>, bool) {
-        self.settle();
-        (self.booked, self.grain == 1)
+    /// Closes the books at the last due time: what still waits came after it.
+    pub(super) fn close(&mut self, settled: &mut impl FnMut(Settled)) {
+        self.settle(settled);
+        let exact = self.grain == 1;
+        for entry in std::mem::take(&mut self.waiting) {
+            settled(entry.settled(IntervalPhase::Drain, exact));
+        }
+    }
+}
+
+impl Waiting {
+    fn settled(&self, phase: IntervalPhase, exact: bool) -> Settled {
+        let Self { account, at, tokens, .. } = *self;
+        Settled { class: self.class as usize, account, at, tokens, phase, exact }
     }
 }
 
@@ -230,21 +257,38 @@ mod tests {
         check(&[1], &[], 0, &[]);
     }
 
+    /// Tokens by phase, and whether all were exact.
+    #[derive(Default)]
+    struct Sums {
+        by_phase: [u64; 3],
+        rough: bool,
+    }
+
+    impl Sums {
+        fn take(&mut self, settled: Settled) {
+            self.by_phase[settled.phase as usize] += settled.tokens;
+            self.rough |= !settled.exact;
+        }
+    }
+
     #[test]
     fn waiting_tokens_stay_bounded() {
         let mut ledger = Ledger::new(Nanos::ZERO, None);
+        let mut sums = Sums::default();
         ledger.due(Nanos::ZERO);
         let events = 3 * WAITING_LIMIT as u64;
         for i in 1..=events {
-            ledger.book(0, Account::Output, Nanos(i * 500), 1);
+            ledger.book(0, Account::Output, Nanos(i * 500), 1, &mut |s| sums.take(s));
             assert!(ledger.waiting.len() <= WAITING_LIMIT);
         }
         let grain = ledger.grain;
         assert!(grain > 1);
         ledger.due(Nanos(events * 250));
-        let (booked, exact) = ledger.close();
-        assert!(!exact);
-        let short = events / 2 - booked[0].of(Account::Output);
+        ledger.close(&mut |s| sums.take(s));
+        assert!(sums.rough);
+        let [_, inside, after] = sums.by_phase;
+        assert_eq!(inside + after, events);
+        let short = events / 2 - inside;
         assert!(short <= grain / 500, "{short} tokens short at a grain of {grain} ns");
     }
 
@@ -258,21 +302,27 @@ mod tests {
         ) {
             let last = rows.iter().map(|row| row.0).max().expect("a row");
             let mut ledger = Ledger::new(Nanos(from), known.then_some(Nanos(last)));
+            let mut sums = Sums::default();
             for (due, events) in &rows {
                 ledger.due(Nanos(*due));
                 for at in events {
-                    ledger.book(3, Account::Wasted, Nanos(*at), 2);
+                    ledger.book(3, Account::Wasted, Nanos(*at), 2, &mut |s| sums.take(s));
                 }
                 if tidy_often {
-                    ledger.tidy();
+                    ledger.tidy(&mut |s| sums.take(s));
                 }
             }
             prop_assert!(!known || ledger.waiting.iter().all(|entry| entry.at.0 <= last));
-            let all = rows.iter().flat_map(|row| &row.1);
-            let wanted = 2 * all.filter(|at| (from..=last).contains(at)).count() as u64;
-            let (booked, exact) = ledger.close();
-            prop_assert_eq!(booked.get(3).map_or(0, |booked| booked.of(Account::Wasted)), wanted);
-            prop_assert!(exact);
+            ledger.close(&mut |s| sums.take(s));
+            let all = || rows.iter().flat_map(|row| &row.1);
+            let count = |inside: &dyn Fn(u64) -> bool| 2 * all().filter(|at| inside(**at)).count() as u64;
+            let wanted = [
+                count(&|at| at < from),
+                count(&|at| at >= from && at <= last),
+                count(&|at| at >= from && at > last),
+            ];
+            prop_assert_eq!(sums.by_phase, wanted);
+            prop_assert!(!sums.rough);
         }
     }
 }

@@ -104,6 +104,14 @@ impl Line {
         }
     }
 
+    /// Empties every cell: the figure is not known.
+    pub fn clear(&mut self) {
+        (self.n, self.censored) = (None, None);
+        (self.mean, self.std, self.min, self.max) = (None, None, None, None);
+        (self.ci_low, self.ci_high) = (None, None);
+        self.percentiles = [None; Percentile::REPORTED.len()];
+    }
+
     /// One of [`Percentile::REPORTED`].
     #[must_use]
     pub fn percentile(&self, wanted: Percentile) -> Option<f64> {

@@ -9,6 +9,9 @@
 //! - **`ci_low`, `ci_high`** are the distribution-free 95% interval of the *median*, from order
 //!   statistics, for metrics in milliseconds that have one value per request. It takes requests to be
 //!   independent. Pooled gaps are not, so they have none.
+//! - **Pooled figures** (`gap_ms`, `itl_ms`, token rates) are made of the pieces that `intervals.csv`
+//!   holds ([`Interval`]): percentiles from buckets of three significant digits, basis `histogram`;
+//!   number, mean, standard deviation, minimum and maximum exact.
 //! - **`gap_ms`, `itl_ms`** pool the gaps of all `ok` rows and of rows cut by us as far as they came;
 //!   such a row has one gap more of unknown length, which is censored. Where a running count stood
 //!   still over an event, `itl_ms` lends its gap to the next event that moved it.
@@ -21,25 +24,31 @@
 //!
 //! Deliberately absent: files, words for people, a clock, tokens guessed from what was asked for.
 
+pub mod abort;
 pub mod binomial;
 mod distribution;
 mod finish;
 mod gather;
+mod interval;
 mod ledger;
 mod line;
 mod metric;
 mod part;
 mod percentile;
+mod pool;
 mod summary;
 mod tally;
 #[cfg(test)]
 mod tests;
+pub mod timeline;
 mod values;
 
 pub use distribution::{Basis, CensoredRank, Distribution, EXACT_LIMIT, HISTOGRAM_ERROR};
 pub use gather::{CLASS_LIMIT, Metrics, OTHER_CLASS, Window};
+pub use interval::{INTERVAL_S, Interval, IntervalPhase, Quantity};
 pub use line::{Line, Stat};
 pub use metric::{Metric, Unit};
 pub use percentile::Percentile;
+pub use pool::{Pool, Squares};
 pub use summary::{ALL, MEASURED, Summary};
 pub use tally::{AskedGot, Tally};

@@ -3,39 +3,32 @@
 //! The warm-up is a part, and of the measured rows each class is one. The scopes of the summary are
 //! unions of parts, so every value is kept once.
 
-use super::distribution::{CensoredRank, Distribution, EXACT_LIMIT};
+use super::distribution::{Distribution, EXACT_LIMIT};
 use super::metric::{Metric, Reading};
 use super::tally::Tally;
-use crate::record::{Outcome, Row, TokenSource, TokenTimes};
-use crate::units::Nanos;
+use crate::record::Row;
 
 /// Once values in all parts together exceed [`EXACT_LIMIT`], a part keeps no more than this many
 /// exactly: a histogram over nine decades takes as much memory (270 KB).
 const CROWDED_LIMIT: usize = 32_768;
 
-/// Values kept exactly per distribution of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
-    /// For metrics with one value per row.
-    pub(super) rows: usize,
-    /// For those pooled over tokens.
-    pub(super) pools: usize,
-}
-
-impl Limits {
-    /// The limits for so many rows and so many pooled values in all parts together.
-    pub(super) fn for_totals(rows: u64, pooled: u64) -> Self {
-        let limit = |n| if n > EXACT_LIMIT as u64 { CROWDED_LIMIT } else { EXACT_LIMIT };
-        Self { rows: limit(rows), pools: limit(pooled) }
-    }
+/// Values kept exactly per distribution of a part, with so many rows in all parts together.
+pub(super) fn limit(rows: u64) -> usize {
+    if rows > EXACT_LIMIT as u64 { CROWDED_LIMIT } else { EXACT_LIMIT }
 }
 
 /// Inter-token latency, which stands only as long as every stream tells how many tokens a chunk has.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Itl {
     pub(super) pool: Distribution,
     /// Streams with gaps whose tokens per chunk are unknown.
     pub(super) unknown: u64,
+}
+
+impl Default for Itl {
+    fn default() -> Self {
+        Self { pool: Distribution::pooled(), unknown: 0 }
+    }
 }
 
 /// Counts and distributions of one part.
@@ -50,22 +43,20 @@ pub(super) struct Part {
 }
 
 impl Part {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limit: usize) -> Self {
         let mut part = Self {
             tally: Tally::default(),
             by_metric: Metric::ALL.map(|metric| Distribution::new(metric.censored_rank())),
-            gap: Distribution::new(CensoredRank::Above),
+            gap: Distribution::pooled(),
             itl: Itl::default(),
             kept_tok: 0,
         };
-        part.set_limits(limits);
+        part.set_limit(limit);
         part
     }
 
-    pub(super) fn set_limits(&mut self, limits: Limits) {
-        self.by_metric.iter_mut().for_each(|values| values.set_limit(limits.rows));
-        self.gap.set_limit(limits.pools);
-        self.itl.pool.set_limit(limits.pools);
+    pub(super) fn set_limit(&mut self, limit: usize) {
+        self.by_metric.iter_mut().for_each(|values| values.set_limit(limit));
     }
 
     /// Adds what the row alone tells.
@@ -83,17 +74,9 @@ impl Part {
         }
     }
 
-    /// Adds the gaps between a stream's token events, where its row takes part in latencies.
-    ///
     /// A stream that we cut off while it owed more tokens has one gap of unknown length.
-    pub(super) fn add_gaps(&mut self, row: &Row, tokens: &TokenTimes) {
-        let cut = row.outcome.is_censored();
-        if row.outcome != Outcome::Ok && !cut {
-            return;
-        }
-        tokens.gaps().for_each(|gap| self.gap.record(gap.0));
-        self.itl.add(row, tokens);
-        if cut && row.output_tok_asked > 1 {
+    pub(super) fn cut_gap(&mut self, row: &Row) {
+        if row.outcome.is_censored() && row.output_tok_asked > 1 {
             self.gap.censor();
             self.itl.pool.censor();
         }
@@ -101,31 +84,6 @@ impl Part {
 }
 
 impl Itl {
-    fn add(&mut self, row: &Row, tokens: &TokenTimes) {
-        if tokens.count() < 2 {
-            return;
-        }
-        let counted = row.token_source.is_some_and(|source| source != TokenSource::Events);
-        if let Some(steps) = tokens.running_steps() {
-            // An event that moved no count lends its gap to the next one: no time is lost.
-            let mut waited = Nanos::ZERO;
-            for (gap, step) in tokens.gaps().zip(steps.skip(1)) {
-                waited += gap;
-                let k = u64::from(step);
-                if let Some(each) = (waited.0 + k / 2).checked_div(k) {
-                    self.pool.record_n(each, k);
-                    waited = Nanos::ZERO;
-                }
-            }
-        } else if counted && row.output_tok == Some(tokens.count()) {
-            tokens.gaps().for_each(|gap| self.pool.record(gap.0));
-        } else if row.outcome == Outcome::Ok {
-            self.unknown += 1;
-        }
-        // A row that we cut never came to its count, which says nothing about the server: its gap
-        // is censored, and the others still stand.
-    }
-
     pub(super) fn merge(&mut self, other: Self) {
         self.unknown += other.unknown;
         self.pool.merge(other.pool);

@@ -3,9 +3,7 @@
 use hdrhistogram::Histogram;
 
 use super::distribution::Basis;
-
-/// The largest value that a histogram tells apart; larger ones (146 years in nanoseconds) count as it.
-const LARGEST: u64 = 1 << 62;
+use super::pool::LARGEST;
 
 /// Values by rank.
 #[derive(Clone, Debug)]
@@ -28,6 +26,13 @@ impl Default for Values {
 }
 
 impl Values {
+    /// None yet, and buckets for those to come.
+    pub(super) fn histogram() -> Self {
+        let histogram =
+            Histogram::new(3).expect("three significant digits are within the crate's range");
+        Self::Histogram(Box::new(histogram))
+    }
+
     pub(super) fn basis(&self) -> Basis {
         match self {
             Self::Exact { .. } => Basis::Exact,
@@ -39,10 +44,11 @@ impl Values {
     pub(super) fn make_room(&mut self, more: u64, limit: usize) {
         let Self::Exact { list, .. } = self else { return };
         if (list.len() as u64).saturating_add(more) > limit as u64 {
-            let mut histogram =
-                Histogram::new(3).expect("three significant digits are within the crate's range");
-            put_all(&mut histogram, list);
-            *self = Self::Histogram(Box::new(histogram));
+            let list = std::mem::take(list);
+            *self = Self::histogram();
+            for value in list {
+                self.put(value, 1);
+            }
         }
     }
 

@@ -1,4 +1,5 @@
-//! When each token event of a stream arrived, compactly: four bytes an event.
+//! When each token event of a stream arrived, compactly: four bytes an event, and one more for its
+//! kind where that is asked for.
 //!
 //! Exact for every event up to [`LIMIT`]; streams beyond it keep counting, and keep first and last,
 //! but their later gaps are no longer kept apart.
@@ -34,9 +35,20 @@ pub struct TokenTimes {
     long: Vec<u64>,
     /// The server's running count after each event; empty as long as it sent none.
     running: Vec<u32>,
+    /// The kind of each event that is kept apart, where that was asked for.
+    kinds: Option<Vec<Kind>>,
 }
 
 impl TokenTimes {
+    /// Token events kept apart per stream.
+    pub const LIMIT: usize = LIMIT;
+
+    /// One that also keeps what kind of text each event carried: a byte more an event.
+    #[must_use]
+    pub fn keeping_kinds() -> Self {
+        Self { kinds: Some(Vec::new()), ..Self::default() }
+    }
+
     /// Notes a token event. `running` is the server's running completion count, when the event bore one.
     ///
     /// Events come in order of arrival; two of one read share their stamp.
@@ -48,6 +60,9 @@ impl TokenTimes {
             self.push_gap(at.since(self.last));
         } else {
             self.first = Some(at);
+        }
+        if let Some(kinds) = self.kinds.as_mut().filter(|kinds| kinds.len() < LIMIT) {
+            kinds.push(kind);
         }
         self.last = at;
         self.count += 1;
@@ -138,6 +153,11 @@ impl TokenTimes {
             at = gaps.next().map(|gap| now + gap);
             Some(now)
         })
+    }
+
+    /// What kind of text each event that was kept carried, in order; nothing where not asked for.
+    pub fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
+        self.kinds.iter().flatten().copied()
     }
 
     /// Tokens in each event by the server's running count; `None` when it sent none.

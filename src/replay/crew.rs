@@ -3,13 +3,13 @@
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
-use super::drain::Shared;
+use super::drain::{Shared, Stop};
 use super::gate::Capped;
 use super::job::Job;
 use super::lookahead::Lookahead;
@@ -49,7 +49,7 @@ impl<'scope> Crew<'scope> {
         scope: &'scope Scope<'scope, 'env>,
         setup: &'env Setup,
         queues: &[Arc<Lookahead>],
-        stop: &watch::Sender<bool>,
+        stop: &watch::Sender<Stop>,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared::new(queues.len()));
         let (ended, records) = mpsc::sync_channel(RECORD_QUEUE);
@@ -75,16 +75,28 @@ impl<'scope> Crew<'scope> {
     /// Gives the sign to start once all are ready, and hands on what they report until all are done.
     pub(super) fn lead<C>(
         &mut self,
-        stop: &watch::Sender<bool>,
+        stop: &watch::Sender<Stop>,
         mut on_event: impl FnMut(Event<'_>) -> Result<(), C>,
     ) -> Result<(), C> {
         let mut caller = self.give_start(&mut on_event);
         let mut ticked = monotonic();
+        let (mut told, mut settled) = (Nanos::ZERO, Nanos::ZERO);
         loop {
-            let event = match self.records.recv_timeout(TICK) {
+            let event = match self.records.try_recv() {
                 Ok(record) => Some(Event::Ended(record)),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return caller,
+                // Read before the queue was seen to be empty: all that it speaks of has been told.
+                Err(TryRecvError::Empty) if settled > told => {
+                    told = settled;
+                    Some(Event::Settled(settled))
+                }
+                Err(_) => {
+                    settled = self.shared.settled();
+                    match self.records.recv_timeout(TICK) {
+                        Ok(record) => Some(Event::Ended(record)),
+                        Err(RecvTimeoutError::Timeout) => None,
+                        Err(RecvTimeoutError::Disconnected) => return caller,
+                    }
+                }
             };
             let tick = monotonic().since(ticked) >= TICK_SPAN;
             // A caller that failed once still gets every record: what was measured counts, whether
@@ -96,7 +108,7 @@ impl<'scope> Crew<'scope> {
                 caller = on_event(Event::Tick(&self.shared));
             }
             if caller.is_err() {
-                stop.send_replace(true);
+                Stop::All.request(stop);
             }
         }
     }
@@ -137,7 +149,7 @@ struct Seat {
     index: usize,
     queue: Arc<Lookahead>,
     shared: Arc<Shared>,
-    stop: watch::Receiver<bool>,
+    stop: watch::Receiver<Stop>,
 }
 
 impl Seat {

@@ -2,7 +2,32 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use tokio::sync::watch;
+
 use crate::units::Nanos;
+
+/// What a run is to do from now on. It only ever goes further.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// Follow the plan.
+    #[default]
+    No,
+    /// Send no more, and follow what is in flight.
+    Sending,
+    /// Send no more, and cut what is in flight.
+    All,
+}
+
+impl Stop {
+    /// Makes it go as far as this.
+    pub fn request(self, stop: &watch::Sender<Self>) {
+        stop.send_if_modified(|stop| {
+            let further = self > *stop;
+            *stop = self.max(*stop);
+            further
+        });
+    }
+}
 
 /// When streams that are still open after the last due row are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +63,8 @@ struct Slot {
     sent: AtomicU64,
     last_due: AtomicU64,
     last_byte: AtomicU64,
-    stopped_at: AtomicU64,
+    settled: AtomicU64,
+    stopped: AtomicU64,
 }
 
 impl Shared {
@@ -71,6 +97,22 @@ impl Shared {
         self.workers[worker].last_byte.fetch_max(at.0, Ordering::Relaxed);
     }
 
+    /// Every request of this worker that was due before has ended, and was handed over.
+    pub(super) fn settle(&self, worker: usize, before: Nanos) {
+        self.workers[worker].settled.store(before.0, Ordering::Release);
+    }
+
+    /// Up to when that is so of all workers.
+    pub(super) fn settled(&self) -> Nanos {
+        let all = self.workers.iter().map(|slot| slot.settled.load(Ordering::Acquire));
+        Nanos(all.min().unwrap_or(0))
+    }
+
+    /// Whether every source is done.
+    pub(super) fn all_sources_done(&self) -> bool {
+        self.sources_left.load(Ordering::Acquire) == 0
+    }
+
     pub(super) fn source_done(&self, worker: usize) {
         debug_assert!(worker < self.workers.len());
         self.sources_left.fetch_sub(1, Ordering::Release);
@@ -78,7 +120,7 @@ impl Shared {
 
     /// The run was stopped, as this worker saw it at `at`.
     pub(super) fn stopped(&self, worker: usize, at: Nanos) {
-        self.workers[worker].stopped_at.fetch_max(at.0, Ordering::Relaxed);
+        self.workers[worker].stopped.fetch_max(at.0, Ordering::Relaxed);
     }
 
     /// A worker sends nothing any more.
@@ -89,7 +131,7 @@ impl Shared {
     /// Once no worker sends any more: the last instant at which one of them might have.
     pub(super) fn end_of_sends(&self) -> Option<Nanos> {
         (self.senders_left.load(Ordering::Acquire) == 0)
-            .then(|| self.latest(|slot| &slot.stopped_at).max(self.latest(|slot| &slot.last_due)))
+            .then(|| self.latest(|slot| &slot.stopped).max(self.latest(|slot| &slot.last_due)))
     }
 
     fn latest(&self, of: fn(&Slot) -> &AtomicU64) -> Nanos {
@@ -99,7 +141,7 @@ impl Shared {
     /// Whether open streams are to be cut at `now`. The last due row is known once no source can
     /// send any more.
     pub(super) fn is_drained(&self, drain: Drain, t0: Nanos, now: Nanos) -> bool {
-        if self.sources_left.load(Ordering::Acquire) > 0 {
+        if !self.all_sources_done() {
             return false;
         }
         let last_due = t0 + self.latest(|slot| &slot.last_due);

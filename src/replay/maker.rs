@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::drain::Stop;
 use super::job::{BodyMaker, JobError};
 use super::lookahead::Lookahead;
 use crate::schedule::Planned;
@@ -66,9 +67,9 @@ impl<E: Send + 'static> Maker<E> {
     }
 
     /// Waits until enough bodies are ready for `t0`, or `stop` is set.
-    pub(super) fn wait_primed(&self, stop: &watch::Sender<bool>) {
+    pub(super) fn wait_primed(&self, stop: &watch::Sender<Stop>) {
         let mut since_first = None;
-        while !*stop.borrow() && since_first.is_none_or(|waited| waited < PRIME_LIMIT) {
+        while *stop.borrow() == Stop::No && since_first.is_none_or(|waited| waited < PRIME_LIMIT) {
             match self.progress.recv_timeout(LOOK) {
                 Ok(Progress::FirstRow) => since_first = Some(Duration::ZERO),
                 Ok(Progress::Primed) | Err(RecvTimeoutError::Disconnected) => return,

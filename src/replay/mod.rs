@@ -12,6 +12,7 @@ pub mod gate;
 pub mod job;
 pub mod lookahead;
 mod maker;
+mod open_dues;
 pub mod source;
 pub mod spread;
 pub mod worker;
@@ -27,7 +28,7 @@ use crate::record::StreamRecord;
 use crate::schedule::Planned;
 use crate::units::Nanos;
 use crew::Crew;
-use drain::{Drain, Shared};
+use drain::{Drain, Shared, Stop};
 use job::{BodyMaker, JobError};
 use lookahead::Lookahead;
 use maker::{Broken, Maker};
@@ -76,6 +77,8 @@ pub struct Setup {
 pub enum Event<'a> {
     /// Everything is ready; `t0` is this instant.
     Started(Anchor),
+    /// Every request that was due before this offset has ended, and was told.
+    Settled(Nanos),
     /// A request has ended.
     Ended(Box<StreamRecord>),
     /// Time has passed.
@@ -101,11 +104,11 @@ pub enum ReplayError<P, C> {
 
 /// Runs a plan to its end. Every row that falls due reaches `on_event` once.
 ///
-/// `stop` ends the run early: nothing more is sent, and open streams end as `incomplete`.
+/// `stop` ends the run early, as far as it says.
 pub fn run<P, E, C>(
     plan: P,
     setup: &Setup,
-    stop: &watch::Sender<bool>,
+    stop: &watch::Sender<Stop>,
     on_event: impl FnMut(Event<'_>) -> Result<(), C>,
 ) -> Result<(), ReplayError<E, C>>
 where
@@ -126,7 +129,7 @@ where
         }
         crew.join().map(|()| caller)
     });
-    let made = maker.finish(*stop.borrow());
+    let made = maker.finish(*stop.borrow() > Stop::No);
     caller.map_err(ReplayError::Worker)?.map_err(ReplayError::Caller)?;
     made.map_err(|broken| match broken {
         Broken::Plan(error) => ReplayError::Plan(error),

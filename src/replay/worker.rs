@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
-use super::drain::{Drain, Shared};
+use super::drain::{Drain, Shared, Stop};
 use super::job::Job;
 use super::lookahead::Rows;
+use super::open_dues::OpenDues;
 use super::source::{Due, Ended, Source};
 use crate::client::{Client, Watch};
 use crate::clock::Clock;
@@ -38,8 +39,8 @@ pub struct Worker<S, R> {
     pub source: S,
     /// Where the rows come from.
     pub rows: R,
-    /// Turns true when the run is to end now.
-    pub stop: watch::Receiver<bool>,
+    /// Says when the run is to end early.
+    pub stop: watch::Receiver<Stop>,
     /// How long streams are followed after the last due row.
     pub drain: Drain,
     /// What the workers of a run know of each other.
@@ -66,6 +67,7 @@ enum Over {
 struct Streams {
     open: RefCell<HashMap<u64, Rc<Watch>>>,
     ended: RefCell<Vec<Ended>>,
+    dues: OpenDues,
     changed: Notify,
 }
 
@@ -83,7 +85,9 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         self.clock.pace_until(self.t0).await;
         let stopped = self.send_plan(&streams).await;
         if stopped {
-            streams.cut_all();
+            if self.ends_all(&streams) {
+                streams.cut_all();
+            }
             self.shared.stopped(self.index, self.clock.now().since(self.t0));
         }
         self.shared.sends_no_more();
@@ -93,6 +97,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         }
         self.source_is_done();
         self.follow(&streams).await;
+        self.shared.settle(self.index, Nanos::MAX);
     }
 
     /// Sends row after row as the source says; true when the run was stopped before its end.
@@ -112,11 +117,14 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
                             tokio::task::yield_now().await;
                         }
                     }
-                    Due::At(at) => tokio::select! {
-                        biased;
-                        () = self.clock.pace_until(self.t0 + at) => {}
-                        () = streams.changed.notified() => {}
-                    },
+                    Due::At(at) => {
+                        streams.dues.waits_for(at, &self.shared, self.index);
+                        tokio::select! {
+                            biased;
+                            () = self.clock.pace_until(self.t0 + at) => {}
+                            () = streams.changed.notified() => {}
+                        }
+                    }
                     Due::Row => {
                         let row = poll_fn(|context| self.rows.poll_next(context)).await;
                         self.source.offer(row);
@@ -130,7 +138,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
             };
             tokio::select! {
                 biased;
-                _ = stop.wait_for(|stop| *stop) => return true,
+                _ = stop.wait_for(|stop| *stop > Stop::No) => return true,
                 over = wait => if let Some(over) = over { return over == Over::Stopped },
             }
         }
@@ -170,6 +178,8 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         self.shared.sent(self.index, due);
         let watch = Rc::new(Watch::default());
         streams.open.borrow_mut().insert(id, watch.clone());
+        streams.dues.sent(id, due, &self.shared, self.index);
+        let (shared, index) = (self.shared.clone(), self.index);
         // The maker of bodies spread them over as many targets as there are clients.
         let client = self.clients[job.target as usize % self.clients.len()].clone();
         let (sink, streams) = (self.sink.clone(), streams.clone());
@@ -180,6 +190,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
             streams.ended.borrow_mut().push(Ended { at: record.close.unwrap_or(due) });
             streams.changed.notify_one();
             sink(record);
+            streams.dues.ended(id, due, &shared, index);
         });
     }
 
@@ -230,7 +241,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         let mut stop = self.stop.clone();
         let mut look_at = self.clock.now();
         while !streams.open.borrow().is_empty() {
-            if !cut && (*stop.borrow() || self.is_drained(streams)) {
+            if !cut && self.ends_all(streams) {
                 cut = true;
                 streams.cut_all();
             }
@@ -243,10 +254,15 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
             };
             tokio::select! {
                 () = emptied => {}
-                _ = stop.wait_for(|stop| *stop), if !cut => {}
+                _ = stop.wait_for(|stop| *stop == Stop::All), if !cut => {}
                 () = look => {}
             }
         }
+    }
+
+    /// Whether open streams are to be cut.
+    fn ends_all(&self, streams: &Streams) -> bool {
+        *self.stop.borrow() == Stop::All || self.is_drained(streams)
     }
 
     fn is_drained(&self, streams: &Streams) -> bool {

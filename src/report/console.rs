@@ -28,6 +28,8 @@ pub struct RunFacts {
     pub folder: Option<String>,
     /// Whether the run was cut short.
     pub interrupted: bool,
+    /// Why the run ended before its plan did, where it did.
+    pub stopped: Option<String>,
     /// Further sentences for the end.
     pub notices: Vec<String>,
 }
@@ -90,6 +92,10 @@ impl Page {
         }
         self.text.push_str(&head);
         self.text.push('\n');
+        if let Some(reason) = &facts.stopped {
+            let word = self.paint(RED, "stopped early");
+            self.line("", &format!("{word}: {reason}"));
+        }
     }
 
     fn requests(&mut self, summary: &Summary) {

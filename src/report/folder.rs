@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 /// Folders are made here when `--out` names none.
 const RESULTS: &str = "results";
 /// Any of these shows that a folder holds a run.
-const MARKS_OF_A_RUN: [&str; 3] = ["requests.csv", "run.json", "summary.csv"];
+const MARKS_OF_A_RUN: [&str; 6] =
+    ["requests.csv", "run.json", "summary.csv", "intervals.csv", "timeline.csv", "chunks.csv"];
 /// Longest name of a run in a folder's name.
 const NAME_LIMIT: usize = 64;
 /// Runs of one name in one second.
@@ -60,6 +61,12 @@ impl Folder {
             Some(path) => Self::take(path),
             None => Self::make(Path::new(RESULTS), name, utc_compact),
         }
+    }
+
+    /// A folder that is there already.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
     }
 
     fn take(path: &Path) -> Result<Self, FolderError> {

@@ -5,7 +5,7 @@
 //! secrets, only a key or prompt in a field of its own in another room's JSON would not be seen.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,6 +56,8 @@ pub struct Manifest {
     pub window: Option<WindowFacts>,
     /// Whether the run was cut short by a signal.
     pub interrupted: bool,
+    /// Why the run ended before its plan did, where it did.
+    pub stopped: Option<String>,
     /// Rows by outcome.
     pub outcomes: BTreeMap<String, u64>,
     /// Verdicts on SLOs and on the client.
@@ -64,6 +66,16 @@ pub struct Manifest {
     pub files: Vec<String>,
     /// What a reader should know: one sentence each.
     pub notices: Vec<String>,
+}
+
+/// A manifest that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to read {}: {reason}", path.display())]
+pub struct ReadError {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: String,
 }
 
 /// How trace time became due times.
@@ -152,7 +164,7 @@ pub struct WindowFacts {
 }
 
 impl WindowFacts {
-    fn of(summary: &Summary) -> Self {
+    pub(super) fn of(summary: &Summary) -> Self {
         let seconds = |at: Option<Nanos>| at.map(Nanos::as_secs_f64);
         Self {
             from_s: summary.warmup.as_secs_f64(),
@@ -178,6 +190,13 @@ impl Manifest {
             machine: Some(Machine::here()),
             ..Self::default()
         }
+    }
+
+    /// Reads a manifest back.
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
+        let failed = |reason: String| ReadError { path: path.to_owned(), reason };
+        let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
     }
 
     /// Takes over window and outcomes.
@@ -206,6 +225,7 @@ impl Manifest {
         for file in &mut clean.files {
             *file = redact_arg(file);
         }
+        clean.stopped = clean.stopped.as_deref().map(redact_text);
         clean.model = clean.model.as_deref().map(redact_arg);
         for value in
             [&mut clean.source, &mut clean.settings, &mut clean.server, &mut clean.verdicts]
@@ -225,7 +245,7 @@ impl Manifest {
     }
 }
 
-fn outcome_counts(tally: &Tally) -> BTreeMap<String, u64> {
+pub(super) fn outcome_counts(tally: &Tally) -> BTreeMap<String, u64> {
     tally.outcomes.iter().map(|(outcome, n)| (outcome.to_string(), *n)).collect()
 }
 

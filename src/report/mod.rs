@@ -4,18 +4,29 @@
 //! [`crate::metrics`]), a clock (instants are handed in), printing, and the types of rooms that
 //! measure: what they say about themselves comes in as JSON.
 
+mod chunks_csv;
 mod console;
 mod folder;
+mod intervals_csv;
+mod line_file;
 mod manifest;
+mod rebuild;
 mod recorder;
 mod redact;
 mod summary_csv;
+mod summary_json;
+mod timeline_csv;
 mod whole_lines;
 mod words;
 
+pub use chunks_csv::CHUNKS_HEADER;
 pub use console::{RunFacts, render};
 pub use folder::{Folder, FolderError, WriteError, replace_file};
-pub use manifest::{ClockAnchor, Machine, Manifest, Scale, Target, WindowFacts};
-pub use recorder::{Recorder, RecorderError};
+pub use intervals_csv::{INTERVALS_HEADER, IntervalError};
+pub use manifest::{ClockAnchor, Machine, Manifest, ReadError, Scale, Target, WindowFacts};
+pub use rebuild::{RebuildError, Rebuilt, rebuild};
+pub use recorder::{Recorded, Recorder, RecorderError};
 pub use redact::{redact_arg, redact_command, redact_json, redact_text, redact_url};
-pub use summary_csv::{HEADER, write_summary};
+pub use summary_csv::{HEADER, save_summary, write_summary};
+pub use summary_json::summary_json;
+pub use timeline_csv::TIMELINE_HEADER;

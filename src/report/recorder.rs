@@ -1,25 +1,39 @@
-//! Takes every finished request once: its row goes to `requests.csv`, its values to the metrics.
+//! Takes every finished request once: its row goes to `requests.csv`, its values to the metrics, and
+//! what both leave out to `intervals.csv`, `timeline.csv` and, where asked for, `chunks.csv`.
 //!
-//! The caller owns the time; the file is flushed by it, between rows. Deliberately absent: a thread,
-//! a queue, and any reason to lose what was measured when the file fails.
+//! The caller owns the time; the files are flushed by it, between rows. Deliberately absent: a thread,
+//! a queue, and any reason to lose what was measured when a file fails.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use super::chunks_csv::ChunksFile;
+use super::folder::Folder;
+use super::intervals_csv::IntervalsFile;
+use super::timeline_csv::TimelineFile;
 use super::whole_lines::WholeLines;
+use crate::metrics::timeline::{HELD_LIMIT, Timeline};
 use crate::metrics::{Metrics, Summary, Window};
 use crate::record::csv::RowWriter;
 use crate::record::{ReaderPace, Row, StreamRecord};
 use crate::units::Nanos;
 
+pub(super) const REQUESTS: &str = "requests.csv";
+pub(super) const INTERVALS: &str = "intervals.csv";
+const TIMELINE: &str = "timeline.csv";
+const CHUNKS: &str = "chunks.csv";
+
 /// Rows are on disk no later than this after they ended.
 const FLUSH_EVERY: Nanos = Nanos::from_secs(1);
+/// Histograms of token gaps are written this often, and at the end: over less time they are mostly
+/// buckets of one, and a file of them is larger than the rows.
+const TIMES_EVERY: Nanos = Nanos::from_secs(10);
 /// Nor do more rows than this wait in memory: about 1 MB.
 const ROWS_WAITING: u32 = 4096;
 /// While the file takes none, this many wait for it to recover (about 16 MB); later ones are not kept.
 const ROWS_WAITING_LIMIT: u32 = 65_536;
 
-/// Writing `requests.csv` failed.
+/// Writing a file of the run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecorderError {
     /// The file cannot be made.
@@ -41,8 +55,26 @@ pub enum RecorderError {
         /// The row that was not kept.
         row: u64,
     },
+    /// Another file has taken nothing for too long.
+    #[error(
+        "{} takes no lines and {} MB wait for it: later ones are not kept",
+        path.display(),
+        limit_bytes >> 20
+    )]
+    TooMuchWaits {
+        /// The file.
+        path: PathBuf,
+        /// What may wait.
+        limit_bytes: usize,
+    },
+    /// The file was there and is no more: nobody would find what is written to it.
+    #[error("{} is gone: was the folder removed while the run went on?", path.display())]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
     /// Rows cannot be written now. Those written before are whole, and the next flush tries again.
-    #[error("failed to write rows to {}: {source}", path.display())]
+    #[error("failed to write to {}: {source}\nhint: what is in the folder is whole, and `underfire report` reads it", path.display())]
     Write {
         /// The file.
         path: PathBuf,
@@ -51,33 +83,60 @@ pub enum RecorderError {
     },
 }
 
-/// `requests.csv` and the metrics of a run.
+/// The growing files of a run, and its metrics.
 #[derive(Debug)]
 pub struct Recorder {
     path: PathBuf,
     rows: RowWriter<WholeLines>,
+    intervals: IntervalsFile,
+    timeline_file: TimelineFile,
+    chunks: Option<ChunksFile>,
     metrics: Metrics,
+    timeline: Timeline,
     warmup: Nanos,
     pace: ReaderPace,
     waiting: u32,
     flushed: Nanos,
+    times_written: Nanos,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+#[must_use = "the figures of the run"]
+pub struct Recorded {
+    /// The figures. They stand whether or not the last lines could be written.
+    pub summary: Summary,
+    /// Whether every line was.
+    pub written: Result<(), RecorderError>,
+    /// The files.
+    pub files: Vec<String>,
+    /// What a reader of the files should know.
+    pub notices: Vec<String>,
 }
 
 impl Recorder {
-    /// Creates the file with its header; refuses one that exists.
-    pub fn create(path: &Path, window: Window) -> Result<Self, RecorderError> {
-        let cannot = |source| RecorderError::Create { path: path.to_owned(), source };
-        let file = File::create_new(path).map_err(cannot)?;
+    /// Creates the files with their headers; refuses any that exists. One line per token event goes
+    /// to `chunks.csv` where that is asked for.
+    pub fn create(folder: &Folder, window: Window, chunks: bool) -> Result<Self, RecorderError> {
+        let path = folder.file(REQUESTS);
+        let cannot = |source| RecorderError::Create { path: path.clone(), source };
+        let file = File::create_new(&path).map_err(cannot)?;
         let mut rows = RowWriter::new(WholeLines::new(file)).map_err(|e| cannot(e.into()))?;
         rows.flush().map_err(cannot)?;
+        let chunks = chunks.then(|| ChunksFile::create(folder.file(CHUNKS))).transpose()?;
         Ok(Self {
-            path: path.to_owned(),
+            path,
             rows,
+            intervals: IntervalsFile::create(folder.file(INTERVALS), window.warmup)?,
+            timeline_file: TimelineFile::create(folder.file(TIMELINE))?,
+            chunks,
             metrics: Metrics::new(window),
+            timeline: Timeline::default(),
             warmup: window.warmup,
             pace: ReaderPace::default(),
             waiting: 0,
             flushed: Nanos::ZERO,
+            times_written: Nanos::ZERO,
         })
     }
 
@@ -87,34 +146,77 @@ impl Recorder {
         Self { pace, ..self }
     }
 
+    /// Says when `t0` was, in nanoseconds since 1970.
+    pub fn starts(&mut self, t0_utc_ns: i128) {
+        self.timeline_file.starts(t0_utc_ns);
+    }
+
+    /// Notes that this process had used so much processor time at `at`.
+    pub fn cpu(&mut self, at: Nanos, used: Nanos) {
+        self.timeline.cpu(at, used);
+    }
+
     /// Takes a finished request. Its values count even when its row cannot be written.
     #[expect(clippy::needless_pass_by_value, reason = "a record is handed over once")]
     pub fn record(&mut self, record: StreamRecord) -> Result<(), RecorderError> {
         let row = Row::paced(&record, self.warmup, self.pace);
         self.metrics.add(&row, &record);
+        self.timeline.add(&row, &record);
         if self.waiting >= ROWS_WAITING_LIMIT {
             return Err(RecorderError::TooManyWait { path: self.path.clone(), row: row.row });
         }
         self.rows.write(&row).map_err(|error| self.error(error.into()))?;
         self.waiting += 1;
+        if let Some(chunks) = &mut self.chunks {
+            chunks.write(&row, &record)?;
+        }
         if self.waiting >= ROWS_WAITING {
             self.flush()?;
         }
         Ok(())
     }
 
-    /// Hands the rows to the operating system when a second has passed since the last time; `now` is
+    /// Every request that was due before this has been recorded: seconds before it are final.
+    pub fn settled(&mut self, before: Nanos) -> Result<(), RecorderError> {
+        let seconds = self.timeline.take_final(before);
+        seconds.iter().try_for_each(|second| self.timeline_file.write(second))
+    }
+
+    /// Hands the lines to the operating system when a second has passed since the last time; `now` is
     /// any time that does not run backwards.
     pub fn flush_if_due(&mut self, now: Nanos) -> Result<(), RecorderError> {
         if now.since(self.flushed) < FLUSH_EVERY {
             return Ok(());
         }
         self.flushed = now;
-        self.flush()
+        if !self.path.exists() {
+            return Err(RecorderError::Gone { path: self.path.clone() });
+        }
+        let times = now.since(self.times_written) >= TIMES_EVERY;
+        if times {
+            self.times_written = now;
+        }
+        self.flush_with(times)
     }
 
-    /// Hands all rows to the operating system now.
+    /// Hands all lines to the operating system now, but for the histograms of token gaps.
     pub fn flush(&mut self) -> Result<(), RecorderError> {
+        self.flush_with(false)
+    }
+
+    /// Rows go first, so that no other file knows of one
+    /// that is not there; a file that fails keeps no other from being written.
+    fn flush_with(&mut self, times: bool) -> Result<(), RecorderError> {
+        let rows = self.flush_rows();
+        let pieces = self.metrics.take_intervals(times);
+        let pieces = pieces.iter().try_for_each(|piece| self.intervals.write(piece));
+        rows.and(pieces)
+            .and(self.intervals.flush())
+            .and(self.timeline_file.flush())
+            .and(self.chunks.as_mut().map_or(Ok(()), ChunksFile::flush))
+    }
+
+    fn flush_rows(&mut self) -> Result<(), RecorderError> {
         if self.waiting == 0 {
             return Ok(());
         }
@@ -123,11 +225,24 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends the file. The summary stands whether or not the last rows could be written.
-    #[must_use = "the figures of the run"]
-    pub fn finish(mut self) -> (Summary, Result<(), RecorderError>) {
-        let written = self.flush();
-        (self.metrics.finish(), written)
+    /// Ends the files.
+    pub fn finish(mut self) -> Recorded {
+        self.metrics.close();
+        let seconds = self.timeline.finish();
+        let timeline = seconds.iter().try_for_each(|second| self.timeline_file.write(second));
+        let written = self.flush_with(true).and(timeline);
+        let late = self.timeline.late();
+        let notice = format!(
+            "timeline.csv lacks {late} events of its seconds: only {HELD_LIMIT} seconds wait for \
+             their requests to end"
+        );
+        let files = [Some(REQUESTS), Some(INTERVALS), Some(TIMELINE), self.chunks.map(|_| CHUNKS)];
+        Recorded {
+            summary: self.metrics.finish(),
+            written,
+            files: files.into_iter().flatten().map(str::to_owned).collect(),
+            notices: if late > 0 { vec![notice] } else { Vec::new() },
+        }
     }
 
     fn error(&self, source: std::io::Error) -> RecorderError {
@@ -139,6 +254,7 @@ impl Recorder {
 mod tests {
     use super::*;
     use crate::record::csv::read_rows;
+    use std::path::Path;
 
     fn due_at(row: u64) -> StreamRecord {
         StreamRecord {
@@ -147,6 +263,12 @@ mod tests {
             error: Some("a, \"b\"\nc".to_owned()),
             ..StreamRecord::default()
         }
+    }
+
+    fn recorder_in(folder: &Path) -> (PathBuf, Recorder) {
+        let folder = Folder::at(folder);
+        let recorder = Recorder::create(&folder, Window::default(), false).expect("files");
+        (folder.file(REQUESTS), recorder)
     }
 
     fn rows_in(path: &Path) -> usize {
@@ -158,8 +280,7 @@ mod tests {
     #[test]
     fn rows_are_whole_at_every_moment() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("requests.csv");
-        let mut recorder = Recorder::create(&path, Window::default()).expect("a file");
+        let (path, mut recorder) = recorder_in(folder.path());
         assert_eq!(rows_in(&path), 0, "the header is there at once");
         for row in 0..1_000 {
             recorder.record(due_at(row)).expect("space");
@@ -167,7 +288,7 @@ mod tests {
             let seen = rows_in(&path) as u64;
             assert!(seen <= row + 1 && row + 1 - seen <= 334, "{seen} of {}", row + 1);
         }
-        let (summary, written) = recorder.finish();
+        let Recorded { summary, written, .. } = recorder.finish();
         written.expect("space");
         assert_eq!((rows_in(&path), summary.all.rows()), (1_000, 1_000));
     }
@@ -175,8 +296,7 @@ mod tests {
     #[test]
     fn many_rows_do_not_wait() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("requests.csv");
-        let mut recorder = Recorder::create(&path, Window::default()).expect("a file");
+        let (path, mut recorder) = recorder_in(folder.path());
         for row in 0..=u64::from(ROWS_WAITING) {
             recorder.record(due_at(row)).expect("space");
         }
@@ -186,25 +306,23 @@ mod tests {
     #[test]
     fn a_failing_file_loses_no_figures() {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let folder = tempfile::tempdir().expect("a folder");
+        let (_, whole) = recorder_in(folder.path());
         let mut recorder = Recorder {
             path: "requests.csv".into(),
             rows: RowWriter::new(WholeLines::new(full)).expect("memory"),
-            metrics: Metrics::new(Window::default()),
-            warmup: Nanos::ZERO,
-            pace: ReaderPace::default(),
-            waiting: 0,
-            flushed: Nanos::ZERO,
+            ..whole
         };
         recorder.record(due_at(1)).expect("it waits");
-        let error = recorder.flush_if_due(Nanos::from_secs(1)).expect_err("full").to_string();
-        assert!(error.starts_with("failed to write rows to requests.csv: "), "{error}");
+        let error = recorder.flush().expect_err("full").to_string();
+        assert!(error.starts_with("failed to write to requests.csv: "), "{error}");
         recorder.record(due_at(2)).expect("it waits");
         for row in 3..=u64::from(ROWS_WAITING_LIMIT) {
             let _ = recorder.record(due_at(row));
         }
         let error = recorder.record(due_at(99_999)).expect_err("too many").to_string();
         assert!(error.contains("row 99999 and later ones are not kept"), "{error}");
-        let (summary, written) = recorder.finish();
+        let Recorded { summary, written, .. } = recorder.finish();
         assert!(written.is_err());
         assert_eq!(summary.all.rows(), u64::from(ROWS_WAITING_LIMIT) + 1);
     }
@@ -214,7 +332,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("requests.csv");
         std::fs::write(&path, "precious").expect("a file");
-        let error = Recorder::create(&path, Window::default()).expect_err("it exists");
+        let folder = Folder::at(folder.path());
+        let error = Recorder::create(&folder, Window::default(), false).expect_err("it exists");
         assert!(error.to_string().contains("requests.csv"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).expect("the file"), "precious");
     }

@@ -3,7 +3,9 @@
 //! A value that does not apply is an empty cell: never 0, NaN or inf.
 
 use std::io::Write;
+use std::path::Path;
 
+use super::folder::{WriteError, replace_file};
 use crate::metrics::{Line, Summary, Unit};
 
 /// The columns, in order. `ci_low` and `ci_high` bound the median (see [`crate::metrics`]).
@@ -20,6 +22,11 @@ pub fn write_summary<W: Write>(summary: &Summary, out: W) -> std::io::Result<()>
         csv.write_record(cells(line))?;
     }
     csv.flush()
+}
+
+/// Writes the file, whole or not at all.
+pub fn save_summary(summary: &Summary, path: &Path) -> Result<(), WriteError> {
+    replace_file(path, |out| write_summary(summary, out))
 }
 
 fn cells(line: &Line) -> Vec<String> {

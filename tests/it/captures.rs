@@ -73,6 +73,7 @@ fn row(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Row {
             head: RequestHead::in_memory("/v1/chat/completions"),
             timeouts: Timeouts::default(),
             ignore_eos: false,
+            keep_kinds: false,
         };
         let client = Client::new(dial, clock, Nanos::ZERO, settings);
         async move {

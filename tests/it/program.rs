@@ -92,3 +92,7 @@ pub(crate) fn small_trace(count: u32, gap_ms: u32) -> String {
     }
     text
 }
+
+pub(crate) fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).expect("JSON")
+}

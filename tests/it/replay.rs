@@ -6,11 +6,7 @@ use std::process::{Child, Stdio};
 use underfire::record::{Outcome, Row, TokenSource};
 use underfire::units::Nanos;
 
-use crate::program::{Place, Said, small_trace};
-
-fn json(text: &str) -> serde_json::Value {
-    serde_json::from_str(text).expect("JSON")
-}
+use crate::program::{Place, Said, json, small_trace};
 
 #[test]
 fn one_row_per_trace_row_with_the_traces_tokens() {

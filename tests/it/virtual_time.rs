@@ -125,3 +125,18 @@ fn figures_add_up() {
     let rate = value("output_tok_s", Stat::Mean).expect("a rate");
     assert!((rate - by_the_end as f64 / 9.9).abs() < 1e-6, "{rate}");
 }
+
+#[test]
+fn a_rule_stops_the_sending_at_its_instant_and_streams_are_followed() {
+    // One stream runs for five seconds, and there is no queue: all others are refused at once.
+    let sim = sim::Settings { max_running: 1, max_queued: 0, ..fixed() };
+    let rows: Vec<_> = (0..300).map(|row| (row * 10, 5, 100)).collect();
+    let rule = "error_rate>50%/1s".parse().expect("a rule");
+    let setup = Setup { abort_on: vec![rule], ..Setup::chat(sim) };
+    let outcome = lab::replay(plan(&rows), &setup).expect("a run");
+    // Row 100 is due and refused at one second, the first instant at which the rule is judged.
+    assert_eq!(outcome.rows.len(), 101, "rows not yet due are not written");
+    let last = outcome.rows.last().expect("a row");
+    assert_eq!((last.row, last.outcome, last.output_tok), (0, Outcome::Ok, Some(100)));
+    assert!(outcome.rows[..100].iter().all(|row| row.outcome == Outcome::Http(503)));
+}

@@ -1,0 +1,69 @@
+//! Up to when everything that was due has ended: what makes a second of the timeline final.
+//!
+//! Each worker keeps the due times of its open streams and tells the others the earliest, once per
+//! request. It tells it *after* it has handed the record over, so whoever reads it and then finds no
+//! record waiting has seen every request that was due before. Deliberately absent: anything that a
+//! token touches.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use super::drain::Shared;
+use crate::units::Nanos;
+
+/// The due times of a worker's open streams.
+#[derive(Debug, Default)]
+pub(super) struct OpenDues {
+    open: RefCell<BTreeSet<(Nanos, u64)>>,
+    /// Nothing that is still to be sent was due before.
+    next: RefCell<Nanos>,
+}
+
+impl OpenDues {
+    /// A request is sent.
+    pub(super) fn sent(&self, id: u64, due: Nanos, shared: &Shared, worker: usize) {
+        self.open.borrow_mut().insert((due, id));
+        self.waits_for(due, shared, worker);
+    }
+
+    /// The next row is due then.
+    pub(super) fn waits_for(&self, due: Nanos, shared: &Shared, worker: usize) {
+        self.next.replace_with(|next| due.max(*next));
+        self.tell(shared, worker);
+    }
+
+    /// A request's record was handed over.
+    pub(super) fn ended(&self, id: u64, due: Nanos, shared: &Shared, worker: usize) {
+        self.open.borrow_mut().remove(&(due, id));
+        self.tell(shared, worker);
+    }
+
+    fn tell(&self, shared: &Shared, worker: usize) {
+        let oldest = self.open.borrow().first().map(|(due, _)| *due);
+        shared.settle(worker, oldest.unwrap_or(*self.next.borrow()).min(*self.next.borrow()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_settled_ends_at_the_oldest_open_request_of_any_worker() {
+        let shared = Shared::new(2);
+        let (a, b) = (OpenDues::default(), OpenDues::default());
+        let s = Nanos::from_secs;
+        a.sent(1, s(5), &shared, 0);
+        b.sent(1, s(6), &shared, 1);
+        a.sent(2, s(7), &shared, 0);
+        assert_eq!(shared.settled(), s(5));
+        a.ended(1, s(5), &shared, 0);
+        assert_eq!(shared.settled(), s(6));
+        b.ended(1, s(6), &shared, 1);
+        b.waits_for(s(9), &shared, 1);
+        assert_eq!(shared.settled(), s(7));
+        a.ended(2, s(7), &shared, 0);
+        shared.settle(1, Nanos::MAX);
+        assert_eq!(shared.settled(), s(7), "the next may be due at once");
+    }
+}
