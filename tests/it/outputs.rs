@@ -5,6 +5,7 @@ use std::fmt::Write;
 use underfire::record::Outcome;
 
 use crate::program::{Place, json, small_trace};
+use crate::sockets::Sim;
 
 /// A port that nobody listens on: it was free a moment ago.
 fn dead_url() -> String {
@@ -111,15 +112,12 @@ fn refused_connections_in_a_row_stop_the_sending() {
 #[test]
 fn too_many_errors_stop_the_sending_and_streams_in_flight_are_followed() {
     let place = Place::new();
-    // From the first second on, every other prompt is too long for the server, which refuses it.
-    let mut trace = "at_s,input_tok,output_tok\n".to_owned();
-    for row in 0..2_000 {
-        let input_tok = if row > 200 && row % 2 == 0 { 900_000 } else { 10 };
-        writeln!(trace, "{}.{:03},{input_tok},40", row / 200, row % 200 * 5).expect("memory");
-    }
-    place.write("t.csv", trace);
-    let run = ["run", "t.csv", "--out", "run", "--abort-on", "error_rate>20%/500ms"];
-    let said = place.run(&run).expect(1);
+    place.write("t.csv", small_trace(2_000, 5).replace(",10,4", ",10,40"));
+    // From the first second on, every other request is refused.
+    let sim = Sim::start(&place, &["--fault", "status=503@rate=50%@time=1s-1000s"]);
+    let run = ["run", "t.csv", "--url", &sim.url, "--no-preflight", "--out", "run"];
+    let said = place.run(&[&run[..], &["--abort-on", "error_rate>20%/500ms"]].concat()).expect(1);
+    sim.end(&place);
     assert!(said.stderr.contains("stopping early: --abort-on 'error_rate>20%/500ms'"), "{said:?}");
     let rows = place.rows("run");
     assert!(rows.len() > 200 && rows.len() < 2_000, "{}", rows.len());
