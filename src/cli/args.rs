@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::content_args::ContentArgs;
 use crate::client::dialect::Api;
 use crate::replay::drain::Drain;
 use crate::trace::read::{Failed, Format, TimeUnit};
@@ -21,6 +22,8 @@ pub struct RunArgs {
     pub(super) reading: ReadArgs,
     #[command(flatten)]
     pub(super) shape: ShapeArgs,
+    #[command(flatten)]
+    pub(super) content: ContentArgs,
     #[command(flatten)]
     pub(super) limits: LimitArgs,
     #[command(flatten)]

@@ -4,7 +4,9 @@
 //! and prints. Data goes to stdout, all else to stderr; a closed pipe is no error.
 
 mod args;
+mod calibrate;
 mod console;
+mod content_args;
 mod live;
 mod results;
 mod run;

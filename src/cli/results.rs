@@ -36,6 +36,7 @@ impl Results {
         traffic: &Traffic,
         facts: Option<&PlanFacts>,
         server: &Server,
+        notices: &[String],
         folder: Folder,
     ) -> anyhow::Result<Self> {
         let command: Vec<String> = std::env::args().skip(1).collect();
@@ -49,7 +50,7 @@ impl Results {
             target: Some(server.manifest.clone()),
             model: server.model.clone(),
             api: Some(args.target.api.to_string()),
-            notices: traffic.notices().to_vec(),
+            notices: [traffic.notices(), notices].concat(),
             ..Manifest::new(&command)
         };
         let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());

@@ -1,10 +1,14 @@
 //! `underfire run`: a source, a server, a run folder.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use anyhow::Context;
 use tokio::sync::watch;
 
 use super::Exit;
 use super::args::RunArgs;
+use super::calibrate::calibrate;
 use super::console::{complain, print, say};
 use super::live::{Live, stop_on_signals};
 use super::results::Results;
@@ -71,20 +75,23 @@ fn replay(
         }
         say(&format!("server: {}", server.words));
     }
+    let mut setup = setup(args, traffic, &server, &started)?;
+    let notices = prepare_prompts(args, facts, &server, &mut setup)?;
     let (stop, _) = watch::channel(false);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
     let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
     let recorder = Recorder::create(&folder.file("requests.csv"), window)?;
-    let results = Results::open(args, traffic, facts, &server, folder)?;
+    let results = Results::open(args, traffic, facts, &server, &notices, folder)?;
 
     let mut live = Live::new(recorder, facts.map(|facts| facts.rows), args.output.quiet);
-    let setup = setup(args, &server, &started);
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
     let interrupted = *stop.borrow() && ran.is_ok();
     let (recorder, anchor) = live.finish();
     let has_truth = server.end();
+    let mut late = traffic.late_notices();
+    late.extend(below_least(&setup));
     // Whatever went wrong, what was measured is written first.
-    let exit = results.close(recorder, anchor, interrupted, has_truth, &traffic.late_notices());
+    let exit = results.close(recorder, anchor, interrupted, has_truth, &late);
     ran.map_err(|error| match error {
         ReplayError::Worker(error) => anyhow::Error::new(error).context("cannot start a worker"),
         ReplayError::Plan(error) => error.into(),
@@ -94,7 +101,54 @@ fn replay(
     exit
 }
 
-fn setup(args: &RunArgs, server: &Server, started: &str) -> Setup {
+/// Gives the prompter its prompts: those of a file, or the words that this server counts as one token
+/// each. Returns what a reader of the results should know of them.
+fn prepare_prompts(
+    args: &RunArgs,
+    facts: Option<&PlanFacts>,
+    server: &Server,
+    setup: &mut Setup,
+) -> anyhow::Result<Vec<String>> {
+    let bodies = &mut setup.bodies;
+    let mut notices = Vec::new();
+    if let Some((corpus, words)) = args.content.corpus(args.target.api, args.shape.seed)? {
+        bodies.prompter = bodies.prompter.clone().with_corpus(Some(corpus));
+        notices.extend(words);
+    } else if may_probe(args, server) && facts.is_none_or(|facts| facts.worded_rows < facts.rows) {
+        let found = calibrate(setup, &server.target.tokenize_path())?;
+        let prompter = setup.bodies.prompter.clone();
+        setup.bodies.prompter = prompter.with_vocabulary(found.vocabulary);
+        notices.push(found.words);
+    }
+    if !args.output.quiet {
+        for notice in &notices {
+            say(&format!("note: {notice}"));
+        }
+    }
+    Ok(notices)
+}
+
+/// Whether requests may be sent before `t0`. The simulated server counts words, so there is no need;
+/// and without usage nothing would be learnt.
+fn may_probe(args: &RunArgs, server: &Server) -> bool {
+    !server.is_simulated() && !args.target.no_usage
+}
+
+/// Rows that could not be as short as they asked to be.
+fn below_least(setup: &Setup) -> Option<String> {
+    let rows = setup.bodies.below_least.load(Ordering::Relaxed);
+    let least = setup.bodies.prompter.least_tok();
+    (rows > 0).then(|| {
+        format!("{rows} rows asked for fewer prompt tokens than this server's least, {least}, and got that")
+    })
+}
+
+fn setup(
+    args: &RunArgs,
+    traffic: &Traffic,
+    server: &Server,
+    started: &str,
+) -> anyhow::Result<Setup> {
     let limits = &args.limits;
     let salt = match args.shape.salt.as_str() {
         "none" => "",
@@ -103,7 +157,7 @@ fn setup(args: &RunArgs, server: &Server, started: &str) -> Setup {
         text => text,
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    Setup {
+    Ok(Setup {
         host: server.target.host.clone(),
         port: server.target.port,
         client: client::Settings {
@@ -122,7 +176,9 @@ fn setup(args: &RunArgs, server: &Server, started: &str) -> Setup {
             model: server.model.clone(),
             include_usage: !args.target.no_usage,
             ignore_eos: args.target.ignore_eos,
+            extra: args.content.extra(traffic.request_body())?,
             prompter: Prompter::new(args.shape.seed, salt),
+            below_least: Arc::default(),
         },
         workers: limits.workers.map_or(cores, usize::from),
         mode: match args.shape.concurrency {
@@ -133,5 +189,5 @@ fn setup(args: &RunArgs, server: &Server, started: &str) -> Setup {
             },
         },
         drain: limits.drain.unwrap_or_default(),
-    }
+    })
 }

@@ -51,6 +51,11 @@ impl Server {
         Ok(Self { target, model: Some(model), manifest, words, child: Some(child) })
     }
 
+    /// Whether it was started for this run.
+    pub(super) fn is_simulated(&self) -> bool {
+        self.child.is_some()
+    }
+
     /// Ends a simulated server; true where there was one, whose truth log is then whole.
     pub(super) fn end(self) -> bool {
         self.child.is_some()

@@ -26,6 +26,19 @@ pub struct Target {
     pub authority: String,
 }
 
+impl Target {
+    /// For the request line of a question to the tokenizer, which stands beside the versioned API.
+    #[must_use]
+    pub fn tokenize_path(&self) -> String {
+        let (path, query) =
+            self.models_path.split_at(self.models_path.find('?').unwrap_or(self.models_path.len()));
+        let root = path.strip_suffix("/models").unwrap_or(path);
+        let (above, last) = root.rsplit_once('/').unwrap_or((root, ""));
+        let root = if is_version(last) { above } else { root };
+        format!("{root}/tokenize{query}")
+    }
+}
+
 /// The URL without its query, fit for results and messages.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -240,6 +253,19 @@ mod tests {
             ("http://h/x/chat/completions", "/x/models"),
         ] {
             assert_eq!(endpoint(base, Api::Chat).expect(base).models_path, expect, "{base}");
+        }
+    }
+
+    #[test]
+    fn the_tokenizer_stands_beside_the_version() {
+        for (base, expect) in [
+            ("http://h", "/tokenize"),
+            ("http://h/v1/", "/tokenize"),
+            ("http://h/x/v1/chat/completions", "/x/tokenize"),
+            ("http://h/x/chat/completions", "/x/tokenize"),
+            ("http://h/v1?key=k", "/tokenize?key=k"),
+        ] {
+            assert_eq!(endpoint(base, Api::Chat).expect(base).tokenize_path(), expect, "{base}");
         }
     }
 

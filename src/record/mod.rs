@@ -48,8 +48,8 @@ pub struct StreamRecord {
     pub tokens: TokenTimes,
     /// End of the stream, whatever ended it.
     pub close: Option<Nanos>,
-    /// Prompt tokens asked for.
-    pub input_tok_asked: u32,
+    /// Prompt tokens asked for; `None` where the prompt came from a file and nobody counted it.
+    pub input_tok_asked: Option<u32>,
     /// Completion tokens asked for.
     pub output_tok_asked: u32,
     /// The server's own last count.

@@ -1,10 +1,14 @@
 //! A planned row with its request body, ready to be sent.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use bytes::Bytes;
+use serde_json::value::RawValue;
 
 use super::source::Timed;
 use crate::client::dialect::{self, Api, BodyError, BodyParams, MergeError, Prompt};
-use crate::prompt::{self, Prompter, Words};
+use crate::prompt::{self, Asked, Prompter, Words};
 use crate::record::StreamRecord;
 use crate::schedule::Planned;
 use crate::units::Nanos;
@@ -16,6 +20,8 @@ pub struct Job {
     pub planned: Planned,
     /// The body of its POST.
     pub body: Bytes,
+    /// Prompt tokens asked for; `None` where the prompt's length is nobody's choice.
+    pub input_tok_asked: Option<u32>,
 }
 
 impl Job {
@@ -35,7 +41,7 @@ impl Job {
             turn: request.turn,
             class: request.class.clone(),
             due,
-            input_tok_asked: request.input_tok,
+            input_tok_asked: self.input_tok_asked,
             output_tok_asked: request.output_tok,
             ..StreamRecord::default()
         }
@@ -59,8 +65,12 @@ pub struct BodyMaker {
     pub include_usage: bool,
     /// Ask the server to ignore the end-of-sequence token.
     pub ignore_eos: bool,
+    /// An object merged into every body, over the defaults.
+    pub extra: Option<Arc<RawValue>>,
     /// The words.
     pub prompter: Prompter,
+    /// Rows that asked for less than the least prompt has, and got that.
+    pub below_least: Arc<AtomicU64>,
 }
 
 /// A row that cannot be put into words.
@@ -87,29 +97,48 @@ impl BodyMaker {
     /// Makes the body of a row.
     pub fn job(&self, planned: Planned) -> Result<Job, JobError> {
         let row = planned.request.row;
-        let body = self.body(&planned).map_err(|reason| JobError { row, reason })?;
-        Ok(Job { planned, body })
+        let asked = self.prompter.ask(&planned.request);
+        if asked.is_below_least {
+            self.below_least.fetch_add(1, Ordering::Relaxed);
+        }
+        let own = prompt::own_body(&planned.request);
+        let body = self
+            .body(&asked, planned.request.output_tok, own)
+            .map_err(|reason| JobError { row, reason })?;
+        let input_tok_asked = asked.input_tok;
+        Ok(Job { planned, body, input_tok_asked })
     }
 
-    fn body(&self, planned: &Planned) -> Result<Bytes, JobFault> {
-        let request = &planned.request;
+    /// The body of a request that is no row: `pieces` pieces of prompt, and an answer of one token.
+    pub fn probe(&self, pieces: u32) -> Result<Bytes, JobFault> {
+        let words = self.prompter.probe(pieces);
+        let asked = Asked { words, body: None, input_tok: None, is_below_least: false };
+        self.body(&asked, 1, None)
+    }
+
+    fn body(
+        &self,
+        asked: &Asked<'_>,
+        output_tok: u32,
+        own: Option<&RawValue>,
+    ) -> Result<Bytes, JobFault> {
         let params = BodyParams {
             api: self.api,
             model: self.model.as_deref(),
-            max_tokens: request.output_tok,
+            max_tokens: output_tok,
             include_usage: self.include_usage,
             running_usage: false,
             ignore_eos: self.ignore_eos,
         };
-        let words = self.prompter.words(request);
-        let prompt = match &words {
+        let prompt = match &asked.words {
             Words::Text(text) => Prompt::Text(text),
             Words::Messages(messages) => Prompt::Messages(messages),
+            Words::Ids(ids) => Prompt::Ids(ids),
         };
-        let body = dialect::body(&params, prompt)?;
-        Ok(match prompt::own_body(request) {
-            Some(own) => dialect::merge(&body, own)?.into(),
-            None => body.into(),
-        })
+        let mut body = dialect::body(&params, prompt)?;
+        for over in [self.extra.as_deref(), asked.body, own].into_iter().flatten() {
+            body = dialect::merge(&body, over)?;
+        }
+        Ok(body.into())
     }
 }

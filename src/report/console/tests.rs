@@ -11,7 +11,7 @@ fn answer(i: u64, tokens: u64, usage: Option<u64>) -> StreamRecord {
         sent: Some(due + Nanos(20_000 + i)),
         http_status: Some(200),
         outcome: Outcome::Ok,
-        input_tok_asked: 1_000,
+        input_tok_asked: Some(1_000),
         output_tok_asked: 10,
         usage: usage.map(|n| Usage {
             input_tok: Some(1_003),
@@ -108,7 +108,7 @@ fn lengths_other_than_asked_are_warned_of() {
     assert!(run(13).contains("15.0% longer"));
     assert!(!run(10).contains("warning"));
     let mut long_prompt = answer(0, 10, Some(10));
-    long_prompt.input_tok_asked = 900;
+    long_prompt.input_tok_asked = Some(900);
     assert!(page(Nanos::ZERO, &[long_prompt]).contains("prompts are 11.4% longer than asked for"));
 }
 
