@@ -29,8 +29,8 @@ const GROUP_LENGTHS: [u32; 2] = [8, 72];
 
 /// What was found, and what it took.
 pub(super) struct Calibration {
-    /// What prompts are drawn from.
-    pub(super) vocabulary: Vocabulary,
+    /// What prompts are to be drawn from; `None` where the server does not count.
+    pub(super) vocabulary: Option<Vocabulary>,
     /// One sentence.
     pub(super) words: String,
 }
@@ -51,7 +51,7 @@ pub(super) fn calibrate(setup: &Setup, tokenize_path: &str) -> anyhow::Result<Ca
             Probes { client, bodies: &setup.bodies, posts: 0, questions: 0, failure: None };
         let vocabulary = probes.vocabulary(tokenize_path).await;
         let words = probes.words(vocabulary.as_ref());
-        Ok(Calibration { vocabulary: vocabulary.unwrap_or_default(), words })
+        Ok(Calibration { vocabulary, words })
     })
 }
 

@@ -31,18 +31,32 @@ pub(super) struct ContentArgs {
     pub(super) extra: Option<String>,
 }
 
+/// The same, read and checked.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    /// Prompts for rows that bring none.
+    pub(super) corpus: Option<Arc<Corpus>>,
+    /// What is to be said of them.
+    pub(super) words: Option<String>,
+    /// An object merged into every body.
+    pub(super) extra: Option<Arc<RawValue>>,
+}
+
 impl ContentArgs {
-    /// The prompts of the file, or the one that was typed; with what is to be said of them.
-    pub(super) fn corpus(
+    /// Reads the file of prompts and the JSON; `request` is what the workload wants in every body.
+    pub(super) fn read(
         &self,
         api: Api,
         seed: u64,
-    ) -> anyhow::Result<Option<(Arc<Corpus>, Option<String>)>> {
+        request: Option<&RawValue>,
+    ) -> anyhow::Result<Given> {
+        let extra = self.extra(request)?;
         if let Some(text) = &self.prompt {
             anyhow::ensure!(!text.is_empty(), "--prompt has no text in it\nhint: give some");
-            return Ok(Some((Arc::new(Corpus::of_text(text)), None)));
+            let corpus = Some(Arc::new(Corpus::of_text(text)));
+            return Ok(Given { corpus, words: None, extra });
         }
-        let Some(path) = &self.prompts else { return Ok(None) };
+        let Some(path) = &self.prompts else { return Ok(Given { extra, ..Given::default() }) };
         let mut corpus = Corpus::load(path)?;
         if api == Api::Completions {
             corpus = corpus.without_messages()?;
@@ -61,7 +75,7 @@ impl ContentArgs {
         if self.shuffle_prompts {
             corpus = corpus.shuffled(seed);
         }
-        Ok(Some((Arc::new(corpus), Some(words))))
+        Ok(Given { corpus: Some(Arc::new(corpus)), words: Some(words), extra })
     }
 
     /// What goes into every body: the workload's `[request]` and over it `--extra`.

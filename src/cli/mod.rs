@@ -8,6 +8,7 @@ mod calibrate;
 mod console;
 mod content_args;
 mod live;
+mod prompts;
 mod results;
 mod run;
 mod server;

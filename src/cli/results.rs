@@ -9,6 +9,7 @@ use serde_json::json;
 use super::Exit;
 use super::args::RunArgs;
 use super::console::print;
+use super::prompts::Prepared;
 use super::server::Server;
 use super::traffic::Traffic;
 use crate::clock::Anchor;
@@ -36,7 +37,7 @@ impl Results {
         traffic: &Traffic,
         facts: Option<&PlanFacts>,
         server: &Server,
-        notices: &[String],
+        prepared: &Prepared,
         folder: Folder,
     ) -> anyhow::Result<Self> {
         let command: Vec<String> = std::env::args().skip(1).collect();
@@ -50,7 +51,7 @@ impl Results {
             target: Some(server.manifest.clone()),
             model: server.model.clone(),
             api: Some(args.target.api.to_string()),
-            notices: [traffic.notices(), notices].concat(),
+            notices: [traffic.notices(), &prepared.notices].concat(),
             ..Manifest::new(&command)
         };
         let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
@@ -59,6 +60,8 @@ impl Results {
             target: server.words.clone(),
             model: server.model.clone(),
             folder: Some(folder.path().display().to_string()),
+            input_remedy: prepared.input_remedy.map(str::to_owned),
+            cache_unasked_tok: prepared.cache_unasked_tok,
             ..RunFacts::default()
         };
         let results = Self { folder, manifest, words, quiet: args.output.quiet };

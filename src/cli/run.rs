@@ -1,16 +1,16 @@
 //! `underfire run`: a source, a server, a run folder.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use tokio::sync::watch;
 
 use super::Exit;
 use super::args::RunArgs;
-use super::calibrate::calibrate;
 use super::console::{complain, print, say};
+use super::content_args::Given;
 use super::live::{Live, stop_on_signals};
+use super::prompts::{self, Prepared};
 use super::results::Results;
 use super::server::Server;
 use super::traffic::Traffic;
@@ -32,6 +32,7 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
     if let Some(facts) = &facts {
         anyhow::ensure!(facts.rows > 0, traffic.nothing_left(facts));
     }
+    let given = args.content.read(args.target.api, args.shape.seed, traffic.request_body())?;
     if let Some(path) = &args.output.plan {
         traffic.write_plan(path)?;
     }
@@ -41,7 +42,7 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
     match reach(args) {
-        Ok(server) => replay(args, &traffic, facts.as_ref(), server, quit),
+        Ok(server) => replay(args, &traffic, facts.as_ref(), given, server, quit),
         Err(error) if error.is::<ProbeError>() => {
             complain(&error);
             Ok(Exit::NothingSucceeded)
@@ -59,6 +60,7 @@ fn replay(
     args: &RunArgs,
     traffic: &Traffic,
     facts: Option<&PlanFacts>,
+    given: Given,
     server: Option<Server>,
     quit: fn(Exit) -> !,
 ) -> anyhow::Result<Exit> {
@@ -75,13 +77,13 @@ fn replay(
         }
         say(&format!("server: {}", server.words));
     }
-    let mut setup = setup(args, traffic, &server, &started)?;
-    let notices = prepare_prompts(args, facts, &server, &mut setup)?;
+    let mut setup = setup(args, &given, &server, &started);
+    let prepared = Prepared::prepare(args, facts, given, &server, &mut setup)?;
     let (stop, _) = watch::channel(false);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
     let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
     let recorder = Recorder::create(&folder.file("requests.csv"), window)?;
-    let results = Results::open(args, traffic, facts, &server, &notices, folder)?;
+    let results = Results::open(args, traffic, facts, &server, &prepared, folder)?;
 
     let mut live = Live::new(recorder, facts.map(|facts| facts.rows), args.output.quiet);
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
@@ -89,7 +91,7 @@ fn replay(
     let (recorder, anchor) = live.finish();
     let has_truth = server.end();
     let mut late = traffic.late_notices();
-    late.extend(below_least(&setup));
+    late.extend(prompts::below_least(&setup));
     // Whatever went wrong, what was measured is written first.
     let exit = results.close(recorder, anchor, interrupted, has_truth, &late);
     ran.map_err(|error| match error {
@@ -101,54 +103,7 @@ fn replay(
     exit
 }
 
-/// Gives the prompter its prompts: those of a file, or the words that this server counts as one token
-/// each. Returns what a reader of the results should know of them.
-fn prepare_prompts(
-    args: &RunArgs,
-    facts: Option<&PlanFacts>,
-    server: &Server,
-    setup: &mut Setup,
-) -> anyhow::Result<Vec<String>> {
-    let bodies = &mut setup.bodies;
-    let mut notices = Vec::new();
-    if let Some((corpus, words)) = args.content.corpus(args.target.api, args.shape.seed)? {
-        bodies.prompter = bodies.prompter.clone().with_corpus(Some(corpus));
-        notices.extend(words);
-    } else if may_probe(args, server) && facts.is_none_or(|facts| facts.worded_rows < facts.rows) {
-        let found = calibrate(setup, &server.target.tokenize_path())?;
-        let prompter = setup.bodies.prompter.clone();
-        setup.bodies.prompter = prompter.with_vocabulary(found.vocabulary);
-        notices.push(found.words);
-    }
-    if !args.output.quiet {
-        for notice in &notices {
-            say(&format!("note: {notice}"));
-        }
-    }
-    Ok(notices)
-}
-
-/// Whether requests may be sent before `t0`. The simulated server counts words, so there is no need;
-/// and without usage nothing would be learnt.
-fn may_probe(args: &RunArgs, server: &Server) -> bool {
-    !server.is_simulated() && !args.target.no_usage
-}
-
-/// Rows that could not be as short as they asked to be.
-fn below_least(setup: &Setup) -> Option<String> {
-    let rows = setup.bodies.below_least.load(Ordering::Relaxed);
-    let least = setup.bodies.prompter.least_tok();
-    (rows > 0).then(|| {
-        format!("{rows} rows asked for fewer prompt tokens than this server's least, {least}, and got that")
-    })
-}
-
-fn setup(
-    args: &RunArgs,
-    traffic: &Traffic,
-    server: &Server,
-    started: &str,
-) -> anyhow::Result<Setup> {
+fn setup(args: &RunArgs, given: &Given, server: &Server, started: &str) -> Setup {
     let limits = &args.limits;
     let salt = match args.shape.salt.as_str() {
         "none" => "",
@@ -157,7 +112,7 @@ fn setup(
         text => text,
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    Ok(Setup {
+    Setup {
         host: server.target.host.clone(),
         port: server.target.port,
         client: client::Settings {
@@ -176,7 +131,7 @@ fn setup(
             model: server.model.clone(),
             include_usage: !args.target.no_usage,
             ignore_eos: args.target.ignore_eos,
-            extra: args.content.extra(traffic.request_body())?,
+            extra: given.extra.clone(),
             prompter: Prompter::new(args.shape.seed, salt),
             below_least: Arc::default(),
         },
@@ -189,5 +144,5 @@ fn setup(
             },
         },
         drain: limits.drain.unwrap_or_default(),
-    })
+    }
 }

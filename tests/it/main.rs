@@ -5,5 +5,6 @@ mod architecture;
 mod bad_input;
 mod plan;
 mod program;
+mod prompts;
 mod replay;
 mod virtual_time;
