@@ -25,7 +25,7 @@ pub(super) struct ContentArgs {
     /// The same prompt for every row
     #[arg(long, value_name = "TEXT", conflicts_with = "prompts")]
     pub(super) prompt: Option<String>,
-    /// JSON object merged into every body: over the defaults and a workload's [request], under a row's
+    /// JSON object merged into every body: over the defaults and a workload's `request` section, under a row's
     /// own `body`
     #[arg(long, value_name = "JSON")]
     pub(super) extra: Option<String>,
