@@ -5,11 +5,13 @@
 //! found is said, and how many requests it took. Deliberately absent: any of this for a server that
 //! must not be probed, and for prompts that are given.
 
+use std::rc::Rc;
+
 use bytes::Bytes;
 use tokio::task::LocalSet;
 
 use crate::client::dialect::Api;
-use crate::client::{Client, Dial, Timeouts, Watch};
+use crate::client::{Client, Dial, Settings, Timeouts, Watch};
 use crate::clock::Clock;
 use crate::prompt::tokenized::{self, Before};
 use crate::prompt::{CANDIDATES, COMMON_IDS, Fit, Prompter, SLOTS, Vocabulary};
@@ -27,6 +29,14 @@ const GROUP: usize = 8;
 /// Lengths of the two prompts of a group, in pieces: the longer has every word of it, and more than once.
 const GROUP_LENGTHS: [u32; 2] = [8, 72];
 
+/// A request of `--prime`: pieces of its prompt, tokens of its answer.
+const PRIME_INPUT: u32 = 128;
+const PRIME_OUTPUT_TOK: u32 = 16;
+/// Their prompts are those of no probe.
+const PRIME_FIRST_ID: u64 = 1 << 32;
+/// A server that is cold may take this long.
+const PRIME_LIMIT: Nanos = Nanos::from_secs(600);
+
 /// What was found, and what it took.
 pub(super) struct Calibration {
     /// What prompts are to be drawn from; `None` where the server does not count.
@@ -39,14 +49,7 @@ pub(super) struct Calibration {
 pub(super) fn calibrate(setup: &Setup, tokenize_path: &str) -> anyhow::Result<Calibration> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     LocalSet::new().block_on(&runtime, async {
-        let clock = Clock::real()?;
-        let settings = crate::client::Settings {
-            timeouts: Timeouts { total: Some(LIMIT), ..Timeouts::default() },
-            ..setup.client.clone()
-        };
-        let dial = Dial::Tcp { host: setup.host.clone(), port: setup.port };
-        let t0 = clock.now();
-        let client = Client::new(dial, clock, t0, settings);
+        let client = client(setup, LIMIT)?;
         let mut probes =
             Probes { client, bodies: &setup.bodies, posts: 0, questions: 0, failure: None };
         let vocabulary = probes.vocabulary(tokenize_path).await;
@@ -55,8 +58,48 @@ pub(super) fn calibrate(setup: &Setup, tokenize_path: &str) -> anyhow::Result<Ca
     })
 }
 
+/// A client for requests before `t0`, each of which ends within `limit`.
+fn client(setup: &Setup, limit: Nanos) -> anyhow::Result<Rc<Client>> {
+    let clock = Clock::real()?;
+    let settings = Settings {
+        timeouts: Timeouts { total: Some(limit), ..Timeouts::default() },
+        ignore_eos: false,
+        ..setup.client.clone()
+    };
+    let dial = Dial::Tcp { host: setup.host.clone(), port: setup.port };
+    let t0 = clock.now();
+    Ok(Client::new(dial, clock, t0, settings))
+}
+
+/// Sends `count` requests at once, so that the server is warm, and waits for their ends; says what
+/// became of them.
+pub(super) fn prime(setup: &Setup, count: u32) -> anyhow::Result<String> {
+    let prompter = setup.bodies.prompter.clone();
+    let maker = BodyMaker { prompter, ignore_eos: false, ..setup.bodies.clone() };
+    let bodies: Result<Vec<Bytes>, _> = (0..u64::from(count))
+        .map(|id| maker.probe(PRIME_FIRST_ID + id, PRIME_INPUT, PRIME_OUTPUT_TOK))
+        .collect();
+    let bodies = bodies?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let records = LocalSet::new().block_on(&runtime, async {
+        let client = client(setup, PRIME_LIMIT)?;
+        let sent = bodies.into_iter().map(|body| {
+            let client = client.clone();
+            async move { client.perform(StreamRecord::default(), body, &Watch::default()).await }
+        });
+        anyhow::Ok(futures_util::future::join_all(sent).await)
+    })?;
+    let ok = records.iter().filter(|record| record.outcome == Outcome::Ok).count();
+    let mut words = format!("{count} requests to prime the server, {ok} ok; in no result");
+    if let Some(record) = records.iter().find(|record| record.outcome != Outcome::Ok) {
+        let why = record.error.as_deref().unwrap_or("no reason");
+        words = format!("{words}; the first other one: {}: {why}", record.outcome);
+    }
+    Ok(words)
+}
+
 struct Probes<'a> {
-    client: std::rc::Rc<Client>,
+    client: Rc<Client>,
     bodies: &'a BodyMaker,
     /// Requests for a completion.
     posts: u32,
@@ -149,7 +192,7 @@ impl Probes<'_> {
         // A salt of its own: no row may find its beginning in the cache.
         let prompter = Prompter::new(0, "probe").with_vocabulary(vocabulary.clone());
         let maker = BodyMaker { prompter, ignore_eos: false, ..self.bodies.clone() };
-        let body: Bytes = match maker.probe(pieces) {
+        let body: Bytes = match maker.probe(u64::from(pieces), pieces, 1) {
             Ok(body) => body,
             Err(fault) => {
                 self.failure = Some(fault.to_string());

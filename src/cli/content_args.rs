@@ -29,6 +29,13 @@ pub(super) struct ContentArgs {
     /// own `body`
     #[arg(long, value_name = "JSON")]
     pub(super) extra: Option<String>,
+    /// Write what the answers say, one JSON object a row: row, outcome, text, reasoning
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub(super) save_text: Option<PathBuf>,
+    /// Send N requests of this program's own before the first row is due, all at once; they are in no
+    /// result
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(super) prime: Option<u32>,
 }
 
 /// The same, read and checked.

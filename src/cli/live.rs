@@ -8,16 +8,18 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::Exit;
+use super::console::say;
 use crate::clock::{Anchor, monotonic};
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::Event;
 use crate::replay::drain::Shared;
-use crate::report::Recorder;
+use crate::report::{Recorder, TextFile};
 use crate::units::Nanos;
 
 /// Takes the events of a run.
 pub(super) struct Live {
     recorder: Recorder,
+    texts: Option<TextFile>,
     progress: Option<ProgressBar>,
     planned: Option<u64>,
     started: Option<Anchor>,
@@ -27,13 +29,27 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(recorder: Recorder, planned: Option<u64>, quiet: bool) -> Self {
+    pub(super) fn new(
+        recorder: Recorder,
+        texts: Option<TextFile>,
+        planned: Option<u64>,
+        quiet: bool,
+    ) -> Self {
         let progress = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::new_spinner();
             bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a fixed template"));
             bar
         });
-        Self { recorder, progress, planned, started: None, ended: 0, failed: 0, output_tok: 0 }
+        Self {
+            recorder,
+            texts,
+            progress,
+            planned,
+            started: None,
+            ended: 0,
+            failed: 0,
+            output_tok: 0,
+        }
     }
 
     /// Takes one event; an error is one of writing results.
@@ -41,7 +57,10 @@ impl Live {
         match event {
             Event::Started(anchor) => self.started = Some(anchor),
             Event::Ended(record) => self.record(*record)?,
-            Event::Tick(shared) => self.show(shared),
+            Event::Tick(shared) => {
+                self.texts.as_mut().map_or(Ok(()), TextFile::flush)?;
+                self.show(shared);
+            }
         }
         self.recorder.flush_if_due(self.elapsed()).context("cannot write results")
     }
@@ -52,6 +71,9 @@ impl Live {
         if record.outcome == Outcome::Ok {
             let counted = record.usage.and_then(|usage| usage.output_tok);
             self.output_tok += counted.unwrap_or(record.tokens.count());
+        }
+        if let Some(texts) = &mut self.texts {
+            texts.write(&record)?;
         }
         self.recorder.record(record).context("cannot write results")
     }
@@ -80,6 +102,11 @@ impl Live {
     pub(super) fn finish(self) -> (Recorder, Option<Anchor>) {
         if let Some(progress) = self.progress {
             progress.finish_and_clear();
+        }
+        if let Some(mut texts) = self.texts
+            && let Err(error) = texts.flush()
+        {
+            say(&format!("warning: {error}"));
         }
         (self.recorder, self.started)
     }

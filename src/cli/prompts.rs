@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use super::args::RunArgs;
-use super::calibrate::calibrate;
+use super::calibrate::{calibrate, prime};
 use super::console::say;
 use super::content_args::Given;
 use super::server::Server;
@@ -73,6 +73,18 @@ impl Prepared {
             }
         }
         Ok(prepared)
+    }
+
+    /// Warms the server up as `--prime` says.
+    pub(super) fn prime(&mut self, args: &RunArgs, setup: &Setup) -> anyhow::Result<()> {
+        if let Some(count) = args.content.prime {
+            let words = prime(setup, count)?;
+            if !args.output.quiet {
+                say(&format!("note: {words}"));
+            }
+            self.notices.push(words);
+        }
+        Ok(())
     }
 }
 

@@ -20,7 +20,7 @@ use crate::metrics::Window;
 use crate::prompt::Prompter;
 use crate::replay::job::BodyMaker;
 use crate::replay::{self, Mode, ReplayError, Setup};
-use crate::report::{Folder, Recorder};
+use crate::report::{Folder, Recorder, TextFile};
 use crate::schedule::PlanFacts;
 use crate::units::Nanos;
 
@@ -64,6 +64,7 @@ fn replay(
     server: Option<Server>,
     quit: fn(Exit) -> !,
 ) -> anyhow::Result<Exit> {
+    let texts = args.content.save_text.as_deref().map(TextFile::create).transpose()?;
     let started = Utc::now().compact();
     let name = args.output.name.as_deref().unwrap_or(traffic.name());
     let folder = Folder::create(args.output.out.as_deref(), name, &started)?;
@@ -78,14 +79,15 @@ fn replay(
         say(&format!("server: {}", server.words));
     }
     let mut setup = setup(args, &given, &server, &started);
-    let prepared = Prepared::prepare(args, facts, given, &server, &mut setup)?;
+    let mut prepared = Prepared::prepare(args, facts, given, &server, &mut setup)?;
+    prepared.prime(args, &setup)?;
     let (stop, _) = watch::channel(false);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
     let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
     let recorder = Recorder::create(&folder.file("requests.csv"), window)?;
     let results = Results::open(args, traffic, facts, &server, &prepared, folder)?;
 
-    let mut live = Live::new(recorder, facts.map(|facts| facts.rows), args.output.quiet);
+    let mut live = Live::new(recorder, texts, facts.map(|facts| facts.rows), args.output.quiet);
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
     let interrupted = *stop.borrow() && ran.is_ok();
     let (recorder, anchor) = live.finish();
@@ -133,6 +135,7 @@ fn setup(args: &RunArgs, given: &Given, server: &Server, started: &str) -> Setup
             ignore_eos: args.target.ignore_eos,
             extra: given.extra.clone(),
             prompter: Prompter::new(args.shape.seed, salt),
+            keep_text: args.content.save_text.is_some(),
             below_least: Arc::default(),
         },
         workers: limits.workers.map_or(cores, usize::from),

@@ -70,6 +70,7 @@ impl Setup {
                 ignore_eos: false,
                 extra: None,
                 prompter: Prompter::new(0, ""),
+                keep_text: false,
                 below_least: Arc::default(),
             },
             mode: Mode::Open,

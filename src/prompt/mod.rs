@@ -146,9 +146,9 @@ impl Prompter {
 
     /// A prompt of exactly `pieces` pieces that no row gets, to ask a server how it counts them.
     #[must_use]
-    pub fn probe(&self, pieces: u32) -> Words<'static> {
+    pub fn probe(&self, id: u64, pieces: u32) -> Words<'static> {
         let mut out = Out::new(&self.vocabulary.pieces, pieces);
-        self.draw(Origin::Probe, u64::from(pieces), pieces, &mut out);
+        self.draw(Origin::Probe, id, pieces, &mut out);
         out.words()
     }
 

@@ -7,12 +7,14 @@
 pub mod csv;
 mod outcome;
 mod row;
+mod saved_text;
 mod tokens;
 
 use std::sync::Arc;
 
 pub use outcome::Outcome;
 pub use row::{Phase, Row, TokenSource};
+pub use saved_text::SavedText;
 pub use tokens::{Kind, TokenTimes};
 
 use crate::units::Nanos;
@@ -64,6 +66,8 @@ pub struct StreamRecord {
     pub error: Option<String>,
     /// The id that the server gave this response.
     pub request_id: Option<String>,
+    /// What the answer said; `None`: nobody asked to keep it.
+    pub text: Option<Box<SavedText>>,
 }
 
 /// Token counts as a server reports them. The last one seen counts; they are never summed.

@@ -22,6 +22,8 @@ pub struct Job {
     pub body: Bytes,
     /// Prompt tokens asked for; `None` where the prompt's length is nobody's choice.
     pub input_tok_asked: Option<u32>,
+    /// The words of the answer are kept.
+    pub keep_text: bool,
 }
 
 impl Job {
@@ -42,6 +44,7 @@ impl Job {
             class: request.class.clone(),
             due,
             input_tok_asked: self.input_tok_asked,
+            text: self.keep_text.then(Box::default),
             output_tok_asked: request.output_tok,
             ..StreamRecord::default()
         }
@@ -69,6 +72,8 @@ pub struct BodyMaker {
     pub extra: Option<Arc<RawValue>>,
     /// The words.
     pub prompter: Prompter,
+    /// Keep the words of the answers.
+    pub keep_text: bool,
     /// Rows that asked for less than the least prompt has, and got that.
     pub below_least: Arc<AtomicU64>,
 }
@@ -106,14 +111,14 @@ impl BodyMaker {
             .body(&asked, planned.request.output_tok, own)
             .map_err(|reason| JobError { row, reason })?;
         let input_tok_asked = asked.input_tok;
-        Ok(Job { planned, body, input_tok_asked })
+        Ok(Job { planned, body, input_tok_asked, keep_text: self.keep_text })
     }
 
-    /// The body of a request that is no row: `pieces` pieces of prompt, and an answer of one token.
-    pub fn probe(&self, pieces: u32) -> Result<Bytes, JobFault> {
-        let words = self.prompter.probe(pieces);
+    /// The body of a request that is no row: `pieces` pieces of prompt, another text for each `id`.
+    pub fn probe(&self, id: u64, pieces: u32, output_tok: u32) -> Result<Bytes, JobFault> {
+        let words = self.prompter.probe(id, pieces);
         let asked = Asked { words, body: None, input_tok: None, is_below_least: false };
-        self.body(&asked, 1, None)
+        self.body(&asked, output_tok, None)
     }
 
     fn body(

@@ -10,6 +10,7 @@ mod manifest;
 mod recorder;
 mod redact;
 mod summary_csv;
+mod text_file;
 mod whole_lines;
 mod words;
 
@@ -19,3 +20,4 @@ pub use manifest::{ClockAnchor, Machine, Manifest, Scale, Target, WindowFacts};
 pub use recorder::{Recorder, RecorderError};
 pub use redact::{redact_arg, redact_command, redact_json, redact_text, redact_url};
 pub use summary_csv::{HEADER, write_summary};
+pub use text_file::{TextFile, TextFileError};

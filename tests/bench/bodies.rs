@@ -37,6 +37,7 @@ fn main() {
             ignore_eos: false,
             extra,
             prompter: Prompter::new(0, "bench").with_vocabulary(vocabulary),
+            keep_text: false,
             below_least: Arc::default(),
         };
         let start = monotonic();

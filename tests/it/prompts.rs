@@ -271,3 +271,51 @@ fn bad_content_is_told_before_anything_is_sent() {
     }
     assert!(server.asked().is_empty());
 }
+
+#[test]
+fn texts_are_saved_and_priming_is_in_no_result() {
+    let (place, server) = (place(), CountingServer::start(SERVER));
+    let options = ["--save-text", "texts.jsonl", "--prime", "5"];
+    let said = server.run(&place, &options).expect(0);
+    assert_eq!(place.rows("run").len(), 12);
+    assert_eq!(server.asked().len(), 12 + 3 + 5);
+    let priming: Vec<Value> =
+        server.asked().into_iter().filter(|body| body["max_tokens"] == json!(16)).collect();
+    assert_eq!(priming.len(), 5);
+    assert!(priming.windows(2).all(|two| two[0]["messages"] != two[1]["messages"]), "all differ");
+    assert!(said.stderr.contains("5 requests to prime the server, 5 ok"), "{said:?}");
+    let mut rows: Vec<u64> = place
+        .read("texts.jsonl")
+        .lines()
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).expect("JSON");
+            assert_eq!((&line["text"], &line["reasoning"]), (&json!("a"), &json!("")));
+            assert_eq!(line["outcome"], json!("ok"));
+            line["row"].as_u64().expect("a row")
+        })
+        .collect();
+    rows.sort_unstable();
+    assert_eq!(rows, (0..12).collect::<Vec<_>>());
+    let again = server.run(&place, &options).expect(2);
+    assert!(again.stderr.contains("texts.jsonl"), "an existing file is kept: {again:?}");
+}
+
+/// vllm#52884, vllm#9080: the same seed and salt give the same bytes; another salt others from the start.
+#[test]
+fn a_row_is_the_same_bytes_for_the_same_seed_and_salt() {
+    let (place, server) = (place(), CountingServer::start(SERVER));
+    let bodies = |salt: &str, concurrency: &str, out: &str| {
+        let before = server.asked().len();
+        let url = format!("http://127.0.0.1:{}", server.port);
+        let run = ["run", "t.csv", "--url", &url, "--model", "m", "--salt", salt, "--out", out];
+        place.run(&[&run[..], &["--concurrency", concurrency]].concat()).expect(0);
+        let mut bodies: Vec<String> =
+            server.asked()[before + 3..].iter().map(Value::to_string).collect();
+        bodies.sort_unstable();
+        bodies
+    };
+    let first = bodies("x", "1", "a");
+    assert_eq!(first, bodies("x", "7", "b"), "whatever the concurrency");
+    let other = bodies("y", "1", "c");
+    assert!(first.iter().all(|body| !other.contains(body)));
+}
