@@ -123,7 +123,12 @@ impl Page {
             n if n < all.rows() => format!("{} got by {} rows", grouped(all.input_tok), grouped(n)),
             _ => format!("{} got", grouped(all.input_tok)),
         };
-        let input = format!("input {} asked, {got}", grouped(all.input_tok_asked));
+        // Prompts of a file ask for no length.
+        let asked = match all.input_tok_asked {
+            0 => String::new(),
+            tok => format!("{} asked, ", grouped(tok)),
+        };
+        let input = format!("input {asked}{got}");
         let (asked, got) = (grouped(all.output_tok_asked), grouped(all.output_tok));
         self.line("tokens", &format!("{input} · output {asked} asked, {got} got"));
     }

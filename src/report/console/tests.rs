@@ -165,6 +165,15 @@ fn cache_hits_that_nobody_asked_for_are_warned_of() {
 }
 
 #[test]
+fn prompts_of_a_file_ask_for_no_length() {
+    let mut record = answer(0, 10, Some(10));
+    record.input_tok_asked = None;
+    let page = page(Nanos::ZERO, &[record]);
+    assert!(page.contains("tokens     input 1,003 got · output"), "{page}");
+    assert!(!page.contains("prompts are"), "{page}");
+}
+
+#[test]
 fn a_prompt_of_another_length_names_the_remedy() {
     let mut record = answer(0, 10, Some(10));
     record.input_tok_asked = Some(900);
