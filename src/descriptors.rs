@@ -25,6 +25,12 @@ pub fn prepare() {
     grow_table(limit.min(READY));
 }
 
+/// How many descriptors this process may have at the most; `None` where the system does not say.
+#[must_use]
+pub fn limit() -> Option<u64> {
+    getrlimit(Resource::RLIMIT_NOFILE).ok().map(|(_, hard)| hard)
+}
+
 /// Takes the highest descriptor below `entries` for a moment.
 fn grow_table(entries: u64) {
     let highest = i32::try_from(entries.saturating_sub(1)).unwrap_or(i32::MAX);

@@ -153,7 +153,13 @@ pub struct Speed {
 
 impl Speed {
     /// As recorded.
-    pub const ONE: Self = Self { numerator: 1, denominator: 1 };
+    pub const ONE: Self = Self { numerator: NS_PER_S, denominator: NS_PER_S };
+
+    /// So many times as fast.
+    #[must_use]
+    pub const fn times(self, factor: u64) -> Self {
+        Self { numerator: self.numerator.saturating_mul(factor), ..self }
+    }
 
     /// Parses a decimal factor above zero (`20`, `0.5`, up to 9 fractional digits).
     pub fn parse(text: &str) -> Result<Self, UnitError> {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::content_args::ContentArgs;
+use super::reach_args::ReachArgs;
 use crate::client::dialect::Api;
+use crate::record::ReaderPace;
 use crate::replay::drain::Drain;
 use crate::trace::read::{Failed, Format, TimeUnit};
 use crate::units::{Nanos, Speed, UnitError};
@@ -18,6 +20,8 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub(super) target: TargetArgs,
+    #[command(flatten)]
+    pub(super) reach: ReachArgs,
     #[command(flatten)]
     pub(super) reading: ReadArgs,
     #[command(flatten)]
@@ -33,9 +37,10 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Target")]
 pub(super) struct TargetArgs {
-    /// Server, as http://host:port[/base]; without it the built-in simulated server is started
+    /// Server, as `http[s]://host:port[/base]`; several share the load, by session, else in turn.
+    /// Without any the built-in simulated server is started
     #[arg(long)]
-    pub(super) url: Option<String>,
+    pub(super) url: Vec<String>,
     /// Model name (default: the first that /v1/models lists)
     #[arg(long)]
     pub(super) model: Option<String>,
@@ -94,6 +99,11 @@ pub(super) struct ShapeArgs {
     /// Closed loop: keep N requests in flight instead of following the schedule
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(super) concurrency: Option<u32>,
+    /// Keep at most N requests in flight: rows that find no room leave later, their latency counts from
+    /// when they were due, and the wait shows as lag
+    #[arg(long, value_name = "N", conflicts_with = "concurrency",
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) max_in_flight: Option<u32>,
     /// Cut prompts to N tokens
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_input_tok: Option<u32>,
@@ -131,6 +141,9 @@ pub(super) struct LimitArgs {
     /// Limit on a whole request (default: none)
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(super) timeout: Option<Nanos>,
+    /// Reader for `stall_ms`: one who reads V tokens a second from the first token on
+    #[arg(long, value_name = "V", default_value = "20", value_parser = ReaderPace::parse)]
+    pub(super) reader_pace: ReaderPace,
     /// Threads that send and receive (default: one per core)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(super) workers: Option<u16>,
@@ -151,7 +164,7 @@ pub(super) struct OutputArgs {
     /// Name of the run folder below results/ (default: the source's)
     #[arg(long)]
     pub(super) name: Option<String>,
-    /// No progress, no summary; warnings and errors only
+    /// No progress, no notes, no summary; warnings and errors only
     #[arg(long)]
     pub(super) quiet: bool,
 }

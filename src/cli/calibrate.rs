@@ -7,6 +7,7 @@
 
 use std::rc::Rc;
 
+use anyhow::Context;
 use bytes::Bytes;
 use tokio::task::LocalSet;
 
@@ -58,17 +59,17 @@ pub(super) fn calibrate(setup: &Setup, tokenize_path: &str) -> anyhow::Result<Ca
     })
 }
 
-/// A client for requests before `t0`, each of which ends within `limit`.
+/// A client of the first server for requests before `t0`, each of which ends within `limit`.
 fn client(setup: &Setup, limit: Nanos) -> anyhow::Result<Rc<Client>> {
     let clock = Clock::real()?;
+    let endpoint = setup.targets.first().context("a run has a server")?;
     let settings = Settings {
         timeouts: Timeouts { total: Some(limit), ..Timeouts::default() },
         ignore_eos: false,
-        ..setup.client.clone()
+        ..endpoint.settings.clone()
     };
-    let dial = Dial::Tcp { host: setup.host.clone(), port: setup.port };
     let t0 = clock.now();
-    Ok(Client::new(dial, clock, t0, settings))
+    Ok(Client::new(Dial::route(&endpoint.route), clock, t0, settings))
 }
 
 /// Sends `count` requests at once, so that the server is warm, and waits for their ends; says what
@@ -142,7 +143,7 @@ impl Probes<'_> {
     async fn single_words(&mut self, path: &str, before: Before) -> Vec<(&'static str, u32)> {
         self.questions += 1;
         let question = tokenized::question(before);
-        let model = self.bodies.model.as_deref();
+        let model = self.bodies.models.first().and_then(Option::as_deref);
         let tokens = self.client.tokens(path, model, &question).await;
         tokenized::single_words(&tokens.unwrap_or_default(), before)
     }

@@ -90,7 +90,7 @@ impl Live {
         let planned = self.planned.map_or_else(String::new, |planned| format!("/{planned}"));
         let elapsed = self.elapsed().as_secs_f64();
         progress.set_message(format!(
-            "{elapsed:6.1} s  sent {sent}{planned}  in flight {}  done {}  failed {}  {:.0} tok/s in finished answers",
+            "{elapsed:.0} s  sent {sent}{planned}  open {}  ok {}  failed {}  {:.0} tok/s",
             sent.saturating_sub(self.ended),
             self.ended - self.failed,
             self.failed,

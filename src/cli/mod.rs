@@ -4,11 +4,14 @@
 //! and prints. Data goes to stdout, all else to stderr; a closed pipe is no error.
 
 mod args;
+mod ask;
 mod calibrate;
 mod console;
 mod content_args;
 mod live;
 mod prompts;
+mod reach;
+mod reach_args;
 mod results;
 mod run;
 mod server;
@@ -33,7 +36,7 @@ enum Command {
     /// Replay a workload (.toml) or a trace against a server, and write what happened as CSV
     Run(Box<RunArgs>),
     /// Run the simulated server alone
-    Sim(sim::SimArgs),
+    Sim(Box<sim::SimArgs>),
 }
 
 /// How the program ends.

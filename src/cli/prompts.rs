@@ -48,9 +48,13 @@ impl Prepared {
             prepared.input_remedy =
                 Some("the trace gives the words, and its counts are another tokenizer's");
         } else if may_probe(args, server) {
-            let found = calibrate(setup, &server.target.tokenize_path())?;
+            let found = calibrate(setup, &server.tokenize_path())?;
             template_tok = found.vocabulary.as_ref().map(|words| words.fit.overhead_tok);
-            prepared.notices.push(found.words);
+            let mut words = found.words;
+            if setup.targets.len() > 1 {
+                words.push_str("; measured at the first server, taken for all");
+            }
+            prepared.notices.push(words);
             prepared.input_remedy = Some(match &found.vocabulary {
                 None => "they could not be calibrated to this server, as said above",
                 Some(words) if !words.fit.is_exact() => "no words are one token each here",
@@ -91,7 +95,7 @@ impl Prepared {
 /// Whether requests may be sent before `t0`. The simulated server counts words, so there is no need;
 /// and without usage nothing would be learnt.
 fn may_probe(args: &RunArgs, server: &Server) -> bool {
-    !server.is_simulated() && !args.target.no_usage
+    !server.is_simulated() && !args.target.no_usage && args.reach.may_probe()
 }
 
 /// Rows that could not be as short as they asked to be.

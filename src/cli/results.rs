@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Exit;
 use super::args::RunArgs;
-use super::console::print;
+use super::console::{print, say};
 use super::prompts::Prepared;
 use super::server::Server;
 use super::traffic::Traffic;
@@ -49,16 +49,24 @@ impl Results {
             scale: Some(Scale { method: method.to_owned(), factor }),
             source: traffic.manifest(facts),
             target: Some(server.manifest.clone()),
-            model: server.model.clone(),
+            model: server.model(),
             api: Some(args.target.api.to_string()),
-            notices: [traffic.notices(), &prepared.notices].concat(),
+            server: server.about(),
+            notices: [traffic.notices(), &server.notices, &prepared.notices]
+                .concat()
+                .into_iter()
+                .chain(cap_words(args))
+                .collect(),
+            // True until the run has ended: one that is killed never says so itself.
+            interrupted: true,
             ..Manifest::new(&command)
         };
         let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
         let words = RunFacts {
+            notices: cap_words(args).into_iter().collect(),
             name: name.unwrap_or_default(),
             target: server.words.clone(),
-            model: server.model.clone(),
+            model: server.model(),
             folder: Some(folder.path().display().to_string()),
             input_remedy: prepared.input_remedy.map(str::to_owned),
             cache_unasked_tok: prepared.cache_unasked_tok,
@@ -82,8 +90,14 @@ impl Results {
         interrupted: bool,
         has_truth: bool,
         late_notices: &[String],
+        broken: Option<&str>,
     ) -> anyhow::Result<Exit> {
         let (summary, rows_written) = recorder.finish();
+        if let Some(broken) = broken {
+            let notice = format!("the run ended early: {broken}");
+            self.manifest.notices.push(notice.clone());
+            self.words.notices.push(notice);
+        }
         self.manifest.interrupted = interrupted;
         self.words.interrupted = interrupted;
         self.manifest.notices.extend_from_slice(late_notices);
@@ -94,19 +108,31 @@ impl Results {
             t0_monotonic_ns: anchor.monotonic.0,
         });
         self.manifest.files = ["requests.csv", "summary.csv"].map(str::to_owned).to_vec();
-        self.write_summary(&summary)?;
+        let summary_written = self.write_summary(&summary);
         if let Some(anchor) = anchor.filter(|_| has_truth) {
             self.manifest.files.push("truth.csv".to_owned());
-            let check = self.check_truth(anchor).context("cannot check against truth.csv")?;
-            self.words.notices.push(truth_words(&check));
-            self.manifest.verdicts = truth_manifest(&check);
+            match self.check_truth(anchor) {
+                Ok(check) => {
+                    self.words.notices.push(truth_words(&check));
+                    self.manifest.verdicts = truth_manifest(&check);
+                }
+                Err(error) => {
+                    let notice = format!("not checked against truth.csv: {error:#}");
+                    self.manifest.notices.push(notice.clone());
+                    self.words.notices.push(notice);
+                }
+            }
         }
-        self.write_manifest()?;
+        let manifest_written = self.write_manifest();
         if !self.quiet {
             let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             print(&report::render(&summary, &self.words, color));
+        } else if let Some(warning) = failures(&summary) {
+            say(&warning);
         }
         rows_written?;
+        summary_written?;
+        manifest_written?;
         Ok(match summary.all.count(Outcome::Ok) {
             _ if interrupted => Exit::Interrupted,
             0 => Exit::NothingSucceeded,
@@ -128,6 +154,32 @@ impl Results {
         let rows = read_rows(open("requests.csv")?)?.collect::<Result<Vec<_>, _>>()?;
         Ok(lab::check(&rows, anchor.monotonic, &truth))
     }
+}
+
+/// One line about the rows that failed, for a run that is otherwise quiet.
+fn failures(summary: &Summary) -> Option<String> {
+    let all = &summary.all;
+    let kinds: Vec<String> = all
+        .outcomes
+        .iter()
+        .filter(|(outcome, _)| outcome.is_error())
+        .map(|(outcome, n)| match all.first_errors.get(outcome) {
+            Some(error) => format!("{n} {outcome} ({error})"),
+            None => format!("{n} {outcome}"),
+        })
+        .collect();
+    let (errors, rows) = (all.errors(), all.rows());
+    (errors > 0)
+        .then(|| format!("warning: {errors} of {rows} requests failed: {}", kinds.join(", ")))
+}
+
+/// What a cap on requests in flight does to the figures, so that nobody reads them without it.
+fn cap_words(args: &RunArgs) -> Option<String> {
+    let slots = args.shape.max_in_flight?;
+    Some(format!(
+        "at most {slots} requests in flight (--max-in-flight): a row that found no room left late, and \
+         its wait is in the lag and in every latency from due"
+    ))
 }
 
 /// `arrival 0.08 / 0.31 / 1.20 ms` and so on.

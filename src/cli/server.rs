@@ -1,82 +1,188 @@
 //! The server of a run: the one at `--url`, or a simulated one started for it.
 
+use std::fmt::Write;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+use serde_json::{Value, json};
 
-use super::args::TargetArgs;
-use super::console::say;
-use crate::client::target::{self, Target};
-use crate::client::{self, Dial, ProbeError};
-use crate::clock::Clock;
-use crate::report::{self, redact_url};
+use super::args::RunArgs;
+use super::ask::{self, Answers, Keys};
+use super::reach::{self, Way};
+use super::reach_args::Switch;
+use crate::client::{self, Endpoint, Engine, Model, ServerFacts, Timeouts};
+use crate::replay::job::BodyMaker;
+use crate::report;
 use crate::sim;
 
-/// A server that can be sent to.
+/// The servers of a run.
 pub(super) struct Server {
-    pub(super) target: Target,
-    /// What the body names; `None` where the server did not say and nobody else did.
-    pub(super) model: Option<String>,
-    /// How the manifest calls it.
+    ways: Vec<Way>,
+    /// What they said when asked.
+    answers: Answers,
+    /// The vendor keys that bodies bear.
+    pub(super) keys: Keys,
+    /// What came of the requests sent ahead, by target.
+    preflights: Vec<Value>,
+    /// What a person should know about them.
+    pub(super) notices: Vec<String>,
+    /// How the manifest calls them.
     pub(super) manifest: report::Target,
-    /// How the console calls it.
+    /// How the console calls them.
     pub(super) words: String,
     child: Option<SimulatedServer>,
 }
 
 impl Server {
-    /// The server at `url`. An unreachable one is a [`ProbeError`], unless the model is given:
-    /// then nothing is asked.
-    pub(super) fn at(url: &str, args: &TargetArgs) -> anyhow::Result<Self> {
-        let target = target::endpoint(url, args.api)?;
-        let model = match &args.model {
-            Some(model) => Some(model.clone()),
-            None => ask_model(&target)?,
-        };
-        let words = redact_url(url);
-        let manifest = report::Target::Server { urls: vec![words.clone()] };
-        Ok(Self { target, model, manifest, words, child: None })
+    /// The servers that were named, asked by GET. An unreachable one is a [`ProbeError`], unless rows
+    /// can be sent to it all the same.
+    ///
+    /// [`ProbeError`]: crate::client::ProbeError
+    pub(super) fn at(ways: Vec<Way>, args: &RunArgs) -> anyhow::Result<Self> {
+        let answers = ask::ask(&ways, args)?;
+        let keys = Keys::settle(&answers, args)?;
+        let urls: Vec<String> = ways.iter().map(|way| way.name.clone()).collect();
+        let words = urls.join(", ");
+        let manifest = report::Target::Server { urls };
+        let preflights = Vec::new();
+        let notices = Vec::new();
+        Ok(Self { ways, answers, keys, preflights, notices, manifest, words, child: None })
+    }
+
+    /// Sends one small request to each, where that is allowed and somebody is there.
+    pub(super) fn preflight(
+        &mut self,
+        timeouts: Timeouts,
+        bodies: &BodyMaker,
+        args: &RunArgs,
+    ) -> anyhow::Result<()> {
+        if args.reach.may_probe() && self.answers.silent == 0 {
+            let endpoints = self.endpoints(timeouts);
+            let (ways, answers) = (&self.ways, &self.answers);
+            (self.preflights, self.notices) =
+                ask::preflight(ways, &endpoints, answers, bodies, args)?;
+        }
+        Ok(())
     }
 
     /// A simulated server started for this run, with its truth log in `truth`.
-    pub(super) fn simulated(truth: &Path, seed: u64, args: &TargetArgs) -> anyhow::Result<Self> {
-        let settings = sim::Settings { seed, ..sim::Settings::default() };
+    pub(super) fn simulated(truth: &Path, args: &RunArgs) -> anyhow::Result<Self> {
+        let settings = sim::Settings { seed: args.shape.seed, ..sim::Settings::default() };
         let child = SimulatedServer::start(&settings, truth)?;
-        let target = target::endpoint(&format!("http://127.0.0.1:{}", child.port), args.api)?;
+        let way = reach::own(&format!("http://127.0.0.1:{}", child.port), args)?;
         let words = format!("built-in simulated server on port {} (no real model)", child.port);
-        let model = args.model.clone().unwrap_or_else(|| settings.model.clone());
+        let model = args.target.model.clone().unwrap_or_else(|| settings.model.clone());
+        let max_len_tok = settings.max_model_len_tok;
         let manifest = report::Target::Simulated { settings: serde_json::to_value(settings)? };
-        Ok(Self { target, model: Some(model), manifest, words, child: Some(child) })
+        let facts = ServerFacts {
+            engine: Some(Engine::Underfire),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            models: vec![Model { max_len_tok: Some(max_len_tok), ..Model::default() }],
+            refusal: None,
+        };
+        let answers = Answers { facts: vec![facts], models: vec![Some(model)], silent: 0 };
+        // Its chunks are one token each, so usage on every one would only be more bytes.
+        let running_usage = args.reach.running_usage == Switch::On;
+        Ok(Self {
+            ways: vec![way],
+            answers,
+            keys: Keys { ignore_eos: args.target.ignore_eos, running_usage },
+            preflights: Vec::new(),
+            notices: Vec::new(),
+            manifest,
+            words,
+            child: Some(child),
+        })
     }
 
-    /// Whether it was started for this run.
+    /// The model of the first.
+    pub(super) fn model(&self) -> Option<String> {
+        self.answers.models.first().cloned().flatten()
+    }
+
+    /// What the bodies name, by target; `None` where a server did not say and nobody else did.
+    pub(super) fn models(&self) -> Vec<Option<String>> {
+        self.answers.models.clone()
+    }
+
+    /// What is known of each server, a line each.
+    pub(super) fn describe(&self) -> String {
+        let mut text = String::new();
+        for (index, facts) in self.answers.facts.iter().enumerate() {
+            let _ = write!(text, "engine: {}", ask::engine_word(facts));
+            if let Some(version) = &facts.version {
+                let _ = write!(text, " {version}");
+            }
+            if let Some(len) = self.max_len_of(index) {
+                let _ = write!(text, " · at most {len} tokens a request");
+            }
+            let keys =
+                [(self.keys.running_usage, "running usage"), (self.keys.ignore_eos, "ignore_eos")];
+            for (_, key) in keys.iter().filter(|(sent, _)| *sent) {
+                let _ = write!(text, " · asks for {key}");
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The same for the manifest: an object, or one for each of several servers.
+    pub(super) fn about(&self) -> Value {
+        let mut each = self.answers.facts.iter().enumerate().map(|(index, facts)| {
+            json!({
+                "engine": facts.engine.map(|engine| engine.to_string()),
+                "version": facts.version,
+                "max_model_len": self.max_len_of(index),
+                "running_usage": self.keys.running_usage,
+                "ignore_eos": self.keys.ignore_eos,
+                "preflight": self.preflights.get(index),
+            })
+        });
+        if self.answers.facts.len() == 1 { each.next().unwrap_or_default() } else { each.collect() }
+    }
+
+    /// The longest request that every server takes, where one tells.
+    pub(super) fn max_len_tok(&self) -> Option<u64> {
+        (0..self.ways.len()).filter_map(|index| self.max_len_of(index)).min()
+    }
+
+    /// The longest request of the model in use at a server, where it tells.
+    fn max_len_of(&self, index: usize) -> Option<u64> {
+        let models = &self.answers.facts.get(index)?.models;
+        let named = self.answers.models.get(index)?.as_deref();
+        let used = models.iter().find(|model| Some(model.id.as_str()) == named);
+        used.or_else(|| models.first().filter(|_| models.len() == 1))?.max_len_tok
+    }
+
+    /// Where requests go, by target.
+    pub(super) fn endpoints(&self, timeouts: Timeouts) -> Vec<Endpoint> {
+        let endpoint = |way: &Way| Endpoint {
+            route: way.route.clone(),
+            settings: client::Settings {
+                head: way.head.clone(),
+                timeouts,
+                ignore_eos: self.keys.ignore_eos,
+            },
+        };
+        self.ways.iter().map(endpoint).collect()
+    }
+
+    /// For a question to the first one's tokenizer.
+    pub(super) fn tokenize_path(&self) -> String {
+        self.ways.first().map(|way| way.target.tokenize_path()).unwrap_or_default()
+    }
+
+    /// Whether all are simulated, so that a word is a token.
     pub(super) fn is_simulated(&self) -> bool {
-        self.child.is_some()
+        self.answers.facts.iter().all(|facts| facts.engine == Some(Engine::Underfire))
     }
 
     /// Ends a simulated server; true where there was one, whose truth log is then whole.
     pub(super) fn end(self) -> bool {
         self.child.is_some()
-    }
-}
-
-/// Asks which model is served. An answer that names none is said; no answer at all is an error.
-fn ask_model(target: &Target) -> anyhow::Result<Option<String>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let dial = Dial::Tcp { host: target.host.clone(), port: target.port };
-    let asked = tokio::task::LocalSet::new().block_on(&runtime, async {
-        let clock = Clock::real()?;
-        anyhow::Ok(client::first_model(&dial, &clock, &target.authority, &target.models_path).await)
-    })?;
-    match asked {
-        Ok(model) => Ok(Some(model)),
-        Err(error @ ProbeError::Refused { .. }) => {
-            say(&format!("note: {error}; requests go out without a model (give --model NAME)"));
-            Ok(None)
-        }
-        Err(error) => Err(error.into()),
     }
 }
 
@@ -112,10 +218,22 @@ impl SimulatedServer {
     }
 }
 
+/// How often, and how many times, the end of the child is looked for before it is forced: 5 s.
+const CHILD_LOOK: Duration = Duration::from_millis(5);
+const CHILD_LOOKS: u32 = 1_000;
+
 impl Drop for SimulatedServer {
     fn drop(&mut self) {
         // Its shutdown signal; it writes out its log and ends.
         drop(self.child.stdin.take());
+        let (_never, pause) = std::sync::mpsc::channel::<()>();
+        for _ in 0..CHILD_LOOKS {
+            if self.child.try_wait().is_ok_and(|ended| ended.is_some()) {
+                return;
+            }
+            let _ = pause.recv_timeout(CHILD_LOOK);
+        }
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }

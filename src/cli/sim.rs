@@ -10,6 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::Exit;
 use super::console::{print, say};
+use crate::sim::fault::{FaultRule, GRAMMAR};
 use crate::sim::{Settings, run_blocking};
 use crate::units::{Nanos, UnitError};
 
@@ -55,6 +56,9 @@ pub(super) struct SimArgs {
     /// Mean of answers that end by themselves (default: every answer runs to its `max_tokens`)
     #[arg(long, value_name = "N")]
     mean_output_tok: Option<f64>,
+    /// Do wrong on purpose, as in refuse@rows=3,7 or stall=2s@rate=1% (repeatable; --help lists all)
+    #[arg(long, value_name = "FAULT", long_help = GRAMMAR)]
+    fault: Vec<FaultRule>,
     /// End when stdin closes
     #[arg(long, hide = true)]
     until_stdin_closes: bool,
@@ -74,6 +78,7 @@ impl SimArgs {
             jitter: self.jitter.unwrap_or(default.jitter),
             mean_output_tok: self.mean_output_tok.or(default.mean_output_tok),
             seed: self.seed,
+            faults: self.fault.clone().into(),
             ..default
         }
     }

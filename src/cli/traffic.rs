@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use serde_json::value::RawValue;
@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::args::RunArgs;
 use super::console::say;
-use crate::schedule::{self, Plan, PlanFacts, Shape};
+use crate::client::dialect::Api;
+use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
 use crate::trace::Request;
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceError};
 use crate::units::Nanos;
@@ -24,6 +25,8 @@ pub(super) struct Traffic {
     name: String,
     shape: Shape,
     seed: u64,
+    api: Api,
+    path: PathBuf,
 }
 
 enum Kind {
@@ -52,6 +55,8 @@ impl Traffic {
                 name,
                 shape,
                 seed: args.shape.seed,
+                api: args.target.api,
+                path: path.clone(),
             });
         }
         let input = if path == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) };
@@ -62,6 +67,8 @@ impl Traffic {
             name: name.to_owned(),
             shape,
             seed: args.shape.seed,
+            api: args.target.api,
+            path: path.clone(),
         })
     }
 
@@ -95,14 +102,24 @@ impl Traffic {
     }
 
     /// The plan's figures, by running through it once; `None` where that would use it up.
-    pub(super) fn look_ahead(&self) -> Result<Option<PlanFacts>, TraceError> {
+    /// A row that the API cannot carry is found here, before any load.
+    pub(super) fn look_ahead(&self) -> anyhow::Result<Option<PlanFacts>> {
         match &self.kind {
             Kind::Trace(trace) if trace.facts().is_none() => return Ok(None),
             _ => {}
         }
         let mut plan = self.plan()?;
         for planned in &mut plan {
-            planned?;
+            let request = planned?.request;
+            let has_messages = request.content.is_some_and(|content| content.messages.is_some());
+            if has_messages && self.api == Api::Completions {
+                bail!(
+                    "row {} of {} has `messages`, which the completions API does not take\nhint: \
+                     --api chat",
+                    request.row,
+                    self.name
+                );
+            }
         }
         // A generator may go on for ever; a file is worth reading to its end for what was left out.
         if let Kind::Trace(_) = self.kind {
@@ -111,9 +128,44 @@ impl Traffic {
         Ok(Some(plan.facts().clone()))
     }
 
+    /// Holds the plan to what the server takes in all, and counts again where that cuts anything. Rows
+    /// that do not fit are an error; those of a stream are not known yet, and the server will tell.
+    pub(super) fn fit(
+        &mut self,
+        tok: u64,
+        clip: bool,
+        facts: Option<PlanFacts>,
+    ) -> anyhow::Result<Option<PlanFacts>> {
+        if facts.as_ref().is_some_and(|facts| facts.longest_tok <= tok) {
+            return Ok(facts);
+        }
+        self.shape.server_length = (clip || facts.is_some()).then_some(ServerLength { tok, clip });
+        let Some(facts) = self.look_ahead()? else { return Ok(None) };
+        if facts.too_long > 0 {
+            let (rows, too_long) = (facts.rows, facts.too_long);
+            let hint = if clip {
+                "their words come from the trace and cannot be cut; leave these rows out"
+            } else {
+                "--clip-to-server cuts them to fit; --max-input-tok and --max-output-tok cut where \
+                 you say"
+            };
+            bail!(
+                "{too_long} of {rows} rows ask for more than the {tok} tokens that the server takes \
+                 for prompt and completion (the first is row {}, the longest asks for {})\nhint: {hint}",
+                facts.first_too_long.unwrap_or_default(),
+                facts.longest_tok,
+            );
+        }
+        Ok(Some(facts))
+    }
+
     /// Writes the plan row by row.
     pub(super) fn write_plan(&self, path: &Path) -> anyhow::Result<()> {
         let failed = || format!("failed to write the plan to {}", path.display());
+        let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
+        if same(path, &self.path) == Some(true) {
+            bail!("--plan names the source itself: {}\nhint: give another file", path.display());
+        }
         let file = std::fs::File::create(path).with_context(failed)?;
         let out = std::io::BufWriter::with_capacity(1 << 16, file);
         schedule::write_plan(out, self.plan()?).with_context(failed)
@@ -123,7 +175,8 @@ impl Traffic {
     pub(super) fn describe(&self, facts: &PlanFacts) -> String {
         let mut text = format!("plan: {} rows of {}", facts.rows, self.source_words());
         if let (Some(first), Some(last)) = (facts.first_due, facts.last_due) {
-            let span = last.since(first).as_secs_f64();
+            // As the summary counts: over the window from `t0` to the last due time.
+            let span = last.as_secs_f64();
             let _ = write!(
                 text,
                 ", due from {:.3} s to {:.3} s",
@@ -131,7 +184,7 @@ impl Traffic {
                 last.as_secs_f64()
             );
             if span > 0.0 {
-                let _ = write!(text, " ({:.2} req/s)", (facts.rows - 1) as f64 / span);
+                let _ = write!(text, " ({:.2} req/s)", facts.rows as f64 / span);
             }
         } else if self.shape.closed_loop {
             text.push_str(", each due when a slot comes free");
@@ -144,6 +197,7 @@ impl Traffic {
             (facts.cut_sessions, "sessions cut by the limit or the duration"),
             (facts.clipped_input, "prompts clipped"),
             (facts.clipped_output, "completions clipped"),
+            (facts.clipped_to_server, "rows clipped to what the server takes"),
             (facts.shortened_gaps, "gaps shortened"),
             (facts.think_rows, "later turns with think time, sent at their own time"),
         ] {
@@ -207,6 +261,7 @@ impl Traffic {
                 "cut_sessions": facts.cut_sessions,
                 "clipped_input": facts.clipped_input,
                 "clipped_output": facts.clipped_output,
+                "clipped_to_server": facts.clipped_to_server,
                 "shortened_gaps": facts.shortened_gaps,
             })
         });
@@ -239,6 +294,7 @@ fn shape(args: &RunArgs) -> Shape {
         duration: shape.duration,
         max_input_tok: shape.max_input_tok,
         max_output_tok: shape.max_output_tok,
+        server_length: None,
         closed_loop: shape.concurrency.is_some(),
     }
 }

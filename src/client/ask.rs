@@ -7,9 +7,7 @@
 use std::future::poll_fn;
 
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HOST, USER_AGENT};
-use hyper::{Request, StatusCode};
+use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::exchange::Exchange;
@@ -57,13 +55,7 @@ impl Client {
 
     /// The body of a 200 to a POST; `None` for anything else.
     async fn post(&self, path: &str, body: Bytes) -> Option<Vec<u8>> {
-        let request = Request::post(path)
-            .header(HOST, self.settings.authority.as_str())
-            .header(USER_AGENT, concat!("underfire/", env!("CARGO_PKG_VERSION")))
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT_ENCODING, "identity")
-            .body(Full::new(body))
-            .ok()?;
+        let request = self.settings.head.post_to(path, body).ok()?;
         let mut exchange = Exchange::start(self.pool.dial().await.ok()?).await.ok()?;
         let head = exchange.send(request).await.ok()?;
         let mut answer = Vec::new();

@@ -14,14 +14,14 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderMap};
+use hyper::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
 use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 
-use super::connect::Stamped;
+use super::wire::Wire;
 use crate::units::Nanos;
 
-type Connection = http1::Connection<TokioIo<Stamped>, Full<Bytes>>;
+type Connection = http1::Connection<TokioIo<Wire>, Full<Bytes>>;
 
 /// Response head: what the rest of the client needs of it.
 #[derive(Debug)]
@@ -29,6 +29,12 @@ pub(super) struct Head {
     pub(super) status: StatusCode,
     /// `content-type`, lower case, without parameters; empty when absent.
     pub(super) content_type: String,
+    /// `content-encoding`, lower case; empty when absent.
+    pub(super) encoding: String,
+    /// Where a redirect leads, without user and query; empty when absent.
+    pub(super) location: String,
+    /// All of it, for probes.
+    pub(super) headers: HeaderMap,
     pub(super) at: Nanos,
 }
 
@@ -47,7 +53,7 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// Puts HTTP on a connection; nothing is sent yet.
-    pub(super) async fn start(connection: Stamped) -> hyper::Result<Self> {
+    pub(super) async fn start(connection: Wire) -> hyper::Result<Self> {
         let last_read = connection.last_read();
         let (sender, connection) = http1::handshake(TokioIo::new(connection)).await?;
         Ok(Self {
@@ -78,7 +84,10 @@ impl Exchange {
         self.body = Some(body);
         Ok(Head {
             status: head.status,
-            content_type: content_type(&head.headers),
+            content_type: media_type(text(&head.headers, &CONTENT_TYPE)),
+            encoding: text(&head.headers, &CONTENT_ENCODING).trim().to_ascii_lowercase(),
+            location: place(text(&head.headers, &LOCATION)),
+            headers: head.headers,
             at: self.last_read.get(),
         })
     }
@@ -135,7 +144,7 @@ impl Exchange {
     }
 
     /// The bare connection, when the response has ended whole and the server keeps it open.
-    pub(super) async fn into_connection(mut self) -> Option<Stamped> {
+    pub(super) async fn into_connection(mut self) -> Option<Wire> {
         if !self.ended || !self.keep_alive || self.closed {
             return None;
         }
@@ -162,7 +171,45 @@ fn may_keep(version: Version, headers: &HeaderMap) -> bool {
     version >= Version::HTTP_11 && !says_close
 }
 
-fn content_type(headers: &HeaderMap) -> String {
-    let full = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+/// A header's value, where it is text.
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
+}
+
+fn media_type(full: &str) -> String {
     full.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
+}
+
+/// A URL without what may be secret in it: user part, query and fragment.
+fn place(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or("").trim();
+    let Some((scheme, rest)) = url.split_once("//") else {
+        return url.to_owned();
+    };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.rsplit('@').next().unwrap_or("");
+    format!("{scheme}//{host}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_keeps_no_secret() {
+        for (url, expect) in [
+            ("https://user:secret@h:1/v1/x?key=secret#y", "https://h:1/v1/x"),
+            ("http://h", "http://h"),
+            ("//h/a@b", "//h/a@b"),
+            ("/login?token=secret", "/login"),
+            ("", ""),
+        ] {
+            assert_eq!(place(url), expect);
+        }
+    }
+
+    #[test]
+    fn a_media_type_has_no_parameters() {
+        assert_eq!(media_type("Text/Event-Stream; charset=utf-8"), "text/event-stream");
+    }
 }

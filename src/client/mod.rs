@@ -6,12 +6,22 @@
 
 mod ask;
 mod connect;
+mod engine;
 mod exchange;
+mod head;
+mod limit;
 mod probe;
+mod route;
+mod signs;
+mod stamped;
 mod stream;
+mod tls;
 mod watch;
+mod wire;
 
 pub mod dialect;
+pub mod preflight;
+pub mod proxy;
 pub mod sse;
 pub mod target;
 
@@ -24,7 +34,11 @@ use crate::record::StreamRecord;
 use crate::units::Nanos;
 
 pub use connect::Dial;
-pub use probe::{ProbeError, first_model};
+pub use engine::{Engine, Model, UnknownEngine};
+pub use head::{HeadError, Headers, RequestHead};
+pub use probe::{Probe, ProbeError, ServerFacts};
+pub use route::{Hop, Route, Tunnel};
+pub use tls::{Tls, TlsError, TlsOptions, tls_config};
 pub use watch::Watch;
 
 /// Limits on waiting, each from the instant the request was sent. `None`: no limit.
@@ -49,14 +63,21 @@ impl Default for Timeouts {
 /// What is the same for every request to one server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// `Host` header: name and port.
-    pub authority: String,
-    /// Path and query of the POST.
-    pub path: String,
+    /// The head of every POST.
+    pub head: RequestHead,
     /// Limits on waiting.
     pub timeouts: Timeouts,
     /// The end-of-sequence token is ignored, so a shorter answer is outcome `short`.
     pub ignore_eos: bool,
+}
+
+/// A server: the way to it, and what every request to it has in common.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The way.
+    pub route: Route,
+    /// The rest.
+    pub settings: Settings,
 }
 
 /// A worker's client for one server: its connections and its clock. Stays on its thread.

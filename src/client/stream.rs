@@ -7,21 +7,24 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HOST, USER_AGENT};
-use hyper::{Request, StatusCode};
+use hyper::StatusCode;
 
 use super::Client;
-use super::connect::Stamped;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head};
+use super::limit::Deadline;
+use super::signs::{compressed_words, is_compressed, is_hangup, other_form};
 use super::sse;
 use super::watch::{Cut, Watch};
+use super::wire::Wire;
 use crate::record::{Outcome, StreamRecord, Usage};
 use crate::units::Nanos;
 
 /// Bytes of an error body that are kept for its message.
 const ERROR_BODY_LIMIT: usize = 64 * 1024;
+/// After so many reads a stream lets the others have a turn: one that always has bytes must not hold
+/// up a send that is due.
+const READS_AT_ONCE: u32 = 16;
 /// How long after `[DONE]` the end of the body may take before the connection is given up.
 const END_OF_BODY_LIMIT: Nanos = Nanos::from_secs(1);
 
@@ -59,7 +62,12 @@ impl<'a> Stream<'a> {
             Err(failure) => (failure.outcome, Some(failure.error)),
         };
         self.record.outcome = outcome;
-        self.record.error = self.record.error.take().or(error).map(|text| one_line(&text));
+        // A server may quote the key that it refuses.
+        let head = &self.client.settings.head;
+        let error = self.record.error.take().or(error);
+        self.record.error = error.map(|text| one_line(&head.scrub(text)));
+        self.record.request_id = self.record.request_id.take().map(|id| head.scrub(id));
+        self.record.finish_reason = self.record.finish_reason.take().map(|why| head.scrub(why));
         if self.record.close.is_none() {
             self.record.close = Some(self.client.offset(self.client.clock.now()));
         }
@@ -73,34 +81,38 @@ impl<'a> Stream<'a> {
             .map_err(|error| Failure::new(Outcome::Connect, error.to_string()))?;
         let head = self.head(&mut exchange, body).await?;
         if head.status != StatusCode::OK {
-            let message = self.message(&mut exchange).await?;
+            let message = self.refusal(&mut exchange, &head).await;
             recycle(self.client, exchange).await;
             return Err(Failure::new(Outcome::Http(head.status.as_u16()), message));
         }
-        if head.content_type == "application/json" {
-            let message = self.message(&mut exchange).await?;
-            let error = format!("expected a stream of events, got one JSON body: {message}");
+        if is_compressed(&head) {
+            return Err(Failure::new(Outcome::StreamError, compressed_words(&head)));
+        }
+        if let Some(form) = other_form(&head.content_type) {
+            let message = self.message(&mut exchange).await;
+            let error = format!("expected a stream of events, got one {form}: {message}");
             return Err(Failure::new(Outcome::StreamError, error));
         }
         self.events(&mut exchange).await?;
+        self.expect_events(&head)?;
         if self.done || exchange.has_ended() {
             recycle(self.client, exchange).await;
         }
         self.verdict()
     }
 
-    async fn connect(&mut self) -> Result<Stamped, Failure> {
+    async fn connect(&mut self) -> Result<Wire, Failure> {
         if let Some(connection) = self.client.pool.reuse() {
             self.record.conn_reused = Some(true);
             return Ok(connection);
         }
-        let deadline = self.deadline([self.client.settings.timeouts.connect, None]);
+        let deadline = self.client.settings.timeouts.connecting(self.sent);
         let dial = self.client.pool.dial();
         let connection = self
             .watch
-            .guard(&self.client.clock, deadline, dial)
+            .guard(&self.client.clock, deadline.map(|deadline| deadline.at), dial)
             .await
-            .map_err(|cut| cut_failure(cut, "before a connection was made"))?
+            .map_err(|cut| cut_failure(cut, deadline, "before a connection was made"))?
             .map_err(|error| dial_failure(&error))?;
         self.record.conn_reused = Some(false);
         self.record.connect = Some(self.client.clock.now().since(self.sent));
@@ -109,20 +121,13 @@ impl<'a> Stream<'a> {
 
     async fn head(&mut self, exchange: &mut Exchange, body: Bytes) -> Result<Head, Failure> {
         let settings = &self.client.settings;
-        let request = Request::post(settings.path.as_str())
-            .header(HOST, settings.authority.as_str())
-            .header(USER_AGENT, concat!("underfire/", env!("CARGO_PKG_VERSION")))
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "text/event-stream")
-            .header(ACCEPT_ENCODING, "identity")
-            .body(Full::new(body))
-            .map_err(|error| Failure::new(Outcome::Client, error.to_string()))?;
-        let deadline = self.deadline([settings.timeouts.first_token, None]);
+        let request = settings.head.post(body);
+        let deadline = settings.timeouts.responding(self.sent);
         let head = self
             .watch
-            .guard(&self.client.clock, deadline, exchange.send(request))
+            .guard(&self.client.clock, deadline.map(|deadline| deadline.at), exchange.send(request))
             .await
-            .map_err(|cut| cut_failure(cut, "before the response began"))?
+            .map_err(|cut| cut_failure(cut, deadline, "before the response began"))?
             .map_err(|error| self.no_response(&error))?;
         self.watch.saw_byte(head.at);
         self.record.headers = Some(self.client.offset(head.at));
@@ -132,11 +137,14 @@ impl<'a> Stream<'a> {
 
     fn no_response(&self, error: &hyper::Error) -> Failure {
         let reused = self.record.conn_reused == Some(true);
-        let closed = error.is_incomplete_message() || error.is_canceled() || error.is_closed();
+        let closed = error.is_incomplete_message()
+            || error.is_canceled()
+            || error.is_closed()
+            || is_hangup(error);
         let error = chain(error);
         let text = match (reused, closed) {
             (true, true) => format!(
-                "the server closed the idle connection as the request crossed it; \
+                "the server closed the idle connection as the request crossed it, or in answer to it; \
                  not sent again ({error})"
             ),
             (false, true) => format!("connection closed before a response: {error}"),
@@ -148,14 +156,20 @@ impl<'a> Stream<'a> {
     /// Reads events until `[DONE]`, the end of the body, or a failure.
     async fn events(&mut self, exchange: &mut Exchange) -> Result<(), Failure> {
         let mut decoder = sse::Decoder::new();
+        let mut reads = 0_u32;
         while !self.done {
             let deadline = self.stream_deadline();
             let next = poll_fn(|context| exchange.poll_chunk(context));
-            let next = self.watch.guard(&self.client.clock, deadline, next).await;
-            match next.map_err(|cut| cut_failure(cut, "in mid-stream"))? {
+            let at = deadline.map(|deadline| deadline.at);
+            let next = self.watch.guard(&self.client.clock, at, next).await;
+            match next.map_err(|cut| cut_failure(cut, deadline, "in mid-stream"))? {
                 Some(Ok((bytes, at))) => {
                     self.watch.saw_byte(at);
                     self.decode(&mut decoder, Some(&bytes), at)?;
+                    reads += 1;
+                    if reads.is_multiple_of(READS_AT_ONCE) {
+                        tokio::task::yield_now().await;
+                    }
                 }
                 ended => {
                     let at = exchange.last_read();
@@ -231,10 +245,26 @@ impl<'a> Stream<'a> {
             record.finish_reason = Some(one_line(&reason));
         }
         if let Some(usage) = chunk.usage {
-            record.usage = Some(latest(record.usage, usage));
+            // After a finish reason no count is a running one, a count of zero included.
+            let running = usage.running && record.finish_reason.is_none();
+            record.usage = Some(latest(record.usage, Usage { running, ..usage }));
         }
         // Last, so that a token that came with the error is still counted.
         chunk.error.map_or(Ok(()), |error| Err(Failure::new(Outcome::StreamError, error)))
+    }
+
+    /// A body without an event was no stream of events, whatever else it was.
+    fn expect_events(&self, head: &Head) -> Result<(), Failure> {
+        if self.done || self.record.first_event.is_some() || self.record.error.is_some() {
+            return Ok(());
+        }
+        let form = match head.content_type.as_str() {
+            "text/event-stream" => return Ok(()),
+            "" => "none",
+            form => form,
+        };
+        let error = format!("a whole body without an event (content-type: {form})");
+        Err(Failure::new(Outcome::Truncated, error))
     }
 
     /// The outcome of a stream that was followed to its end.
@@ -259,38 +289,44 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// One readable line from a body that is no stream.
-    async fn message(&mut self, exchange: &mut Exchange) -> Result<String, Failure> {
+    /// Why a status other than 200 came, in the server's words.
+    async fn refusal(&mut self, exchange: &mut Exchange, head: &Head) -> String {
+        let message = self.message(exchange).await;
+        if is_compressed(head) {
+            return compressed_words(head);
+        }
+        if head.status.is_redirection() && !head.location.is_empty() {
+            return format!("{message} (to {}, not followed)", head.location);
+        }
+        message
+    }
+
+    /// One readable line from a body that is no stream. The outcome is known by now, so whatever
+    /// ends the body early (its connection, a limit, the run) only makes the line shorter.
+    async fn message(&mut self, exchange: &mut Exchange) -> String {
         let mut body = Vec::new();
         while body.len() < ERROR_BODY_LIMIT {
             let next = poll_fn(|context| exchange.poll_chunk(context));
-            let deadline = self.stream_deadline();
-            let next = self.watch.guard(&self.client.clock, deadline, next).await;
-            match next.map_err(|cut| cut_failure(cut, "in the error's body"))? {
-                Some(Ok((bytes, at))) => {
+            let deadline = self.stream_deadline().map(|deadline| deadline.at);
+            match self.watch.guard(&self.client.clock, deadline, next).await {
+                Ok(Some(Ok((bytes, at)))) => {
                     self.watch.saw_byte(at);
-                    self.record.close = Some(self.client.offset(at));
                     body.extend_from_slice(&bytes);
                 }
-                // What arrived before the connection broke may still say why.
-                Some(Err(_)) | None => break,
+                Ok(Some(Err(_)) | None) => {
+                    self.record.close = Some(self.client.offset(exchange.last_read()));
+                    break;
+                }
+                Err(_cut) => break,
             }
         }
-        Ok(dialect::error_message(&body))
+        dialect::error_message(&body)
     }
 
-    fn stream_deadline(&self) -> Option<Nanos> {
+    fn stream_deadline(&self) -> Option<Deadline> {
+        let has_token = self.record.tokens.count() > 0;
         let timeouts = &self.client.settings.timeouts;
-        let waits_for_first = self.record.tokens.count() == 0;
-        let first = timeouts.first_token.filter(|_| waits_for_first);
-        let idle = timeouts.idle.map(|idle| (self.watch.last_byte() + idle).since(self.sent));
-        self.deadline([first, idle])
-    }
-
-    /// The earliest of `spans` and the limit for the whole, counted from the send.
-    fn deadline(&self, spans: [Option<Nanos>; 2]) -> Option<Nanos> {
-        let total = self.client.settings.timeouts.total;
-        spans.into_iter().chain([total]).flatten().min().map(|span| self.sent + span)
+        timeouts.streaming(self.sent, self.watch.last_byte(), has_token)
     }
 }
 
@@ -332,10 +368,14 @@ fn latest(before: Option<Usage>, last: Usage) -> Usage {
     }
 }
 
-fn cut_failure(cut: Cut, place: &str) -> Failure {
-    match cut {
-        Cut::Stopped => Failure::new(Outcome::Incomplete, format!("cut by us {place}")),
-        Cut::Deadline => Failure::new(Outcome::Timeout, format!("a time limit ran out {place}")),
+fn cut_failure(cut: Cut, deadline: Option<Deadline>, place: &str) -> Failure {
+    match (cut, deadline) {
+        (Cut::Deadline, Some(deadline)) => {
+            Failure::new(Outcome::Timeout, format!("{}, given up {place}", deadline.words()))
+        }
+        (Cut::Deadline | Cut::Stopped, _) => {
+            Failure::new(Outcome::Incomplete, format!("cut by us {place}"))
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! whole path of the API, which is then used as it is. A query is kept on every path, and a user part
 //! is refused: keys come from the environment or a file. Messages and [`Target`]'s `Display` leave
 //! user part and query out, since they end up in results. Deliberately absent: resolving the host,
-//! TLS, percent-encoding (a path is sent as it was written).
+//! percent-encoding (a path is sent as it was written).
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -18,11 +18,15 @@ pub struct Target {
     pub host: String,
     /// TCP port.
     pub port: u16,
+    /// `https`.
+    pub tls: bool,
     /// For the request line of a POST: path and query.
     pub path_and_query: String,
     /// For the request line of the GET that lists models.
     pub models_path: String,
-    /// For the `Host` header: with brackets, and without the port when that is 80.
+    /// Everything before the version: the root of what is not the API.
+    pub base_path: String,
+    /// For the `Host` header: with brackets, and without the port when it is the scheme's.
     pub authority: String,
 }
 
@@ -30,12 +34,8 @@ impl Target {
     /// For the request line of a question to the tokenizer, which stands beside the versioned API.
     #[must_use]
     pub fn tokenize_path(&self) -> String {
-        let (path, query) =
-            self.models_path.split_at(self.models_path.find('?').unwrap_or(self.models_path.len()));
-        let root = path.strip_suffix("/models").unwrap_or(path);
-        let (above, last) = root.rsplit_once('/').unwrap_or((root, ""));
-        let root = if is_version(last) { above } else { root };
-        format!("{root}/tokenize{query}")
+        let query = self.models_path.find('?').map_or("", |at| &self.models_path[at..]);
+        format!("{}/tokenize{query}", self.base_path)
     }
 }
 
@@ -43,8 +43,26 @@ impl Target {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path_and_query.split('?').next().unwrap_or_default();
-        write!(f, "http://{}{path}", self.authority)
+        write!(f, "{}://{}{path}", self.scheme(), self.authority)
     }
+}
+
+impl Target {
+    /// `http` or `https`.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.tls { "https" } else { "http" }
+    }
+
+    /// Host and port, as a proxy is asked for them.
+    #[must_use]
+    pub fn host_and_port(&self) -> String {
+        format!("{}:{}", bracketed(&self.host), self.port)
+    }
+}
+
+fn bracketed(host: &str) -> String {
+    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
 /// What is wrong with a URL.
@@ -53,11 +71,8 @@ pub enum UrlError {
     /// No `scheme://`.
     #[error("the URL has no scheme; write http:// in front of it")]
     NoScheme,
-    /// `https`.
-    #[error("TLS is not supported yet; use an http:// URL")]
-    Tls,
     /// Neither `http` nor `https`.
-    #[error("unknown scheme `{0}` in the URL; use http://")]
+    #[error("unknown scheme `{0}` in the URL; use http:// or https://")]
     Scheme(String),
     /// `user:password@`.
     #[error("the URL holds a user name or password; give a key by --api-key-env or --api-key-file")]
@@ -90,16 +105,17 @@ pub enum UrlError {
 pub fn endpoint(base: &str, api: Api) -> Result<Target, UrlError> {
     let base = base.trim();
     let (scheme, rest) = base.split_once("://").ok_or(UrlError::NoScheme)?;
-    match scheme.to_ascii_lowercase().as_str() {
-        "http" => {}
-        "https" => return Err(UrlError::Tls),
+    let tls = match scheme.to_ascii_lowercase().as_str() {
+        "http" => false,
+        "https" => true,
         _ => return Err(UrlError::Scheme(scheme.to_owned())),
-    }
+    };
+    let usual_port = if tls { 443 } else { 80 };
     let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     if authority.contains('@') {
         return Err(UrlError::UserInfo);
     }
-    let (host, port) = host_and_port(authority)?;
+    let (host, port) = host_and_port(authority, usual_port)?;
     if let Some(c) = tail.chars().find(|c| !c.is_ascii_graphic() || *c == '#') {
         return Err(UrlError::Character(c));
     }
@@ -107,11 +123,14 @@ pub fn endpoint(base: &str, api: Api) -> Result<Target, UrlError> {
     // A `?` with nothing behind it asks nothing.
     let query = if query.len() > 1 { query } else { "" };
     let (root, path) = join(path.trim_end_matches('/'), api)?;
-    let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    let bracketed = bracketed(&host);
+    let version = root.rfind('/').filter(|at| is_version(&root[at + 1..]));
     Ok(Target {
-        authority: if port == 80 { bracketed } else { format!("{bracketed}:{port}") },
+        authority: if port == usual_port { bracketed } else { format!("{bracketed}:{port}") },
+        base_path: root[..version.unwrap_or(root.len())].to_owned(),
         host,
         port,
+        tls,
         path_and_query: format!("{path}{query}"),
         models_path: format!("{root}/models{query}"),
     })
@@ -155,7 +174,8 @@ fn is_version(segment: &str) -> bool {
     })
 }
 
-fn host_and_port(authority: &str) -> Result<(String, u16), UrlError> {
+/// Host and port of an authority without a user part.
+pub(super) fn host_and_port(authority: &str, usual_port: u16) -> Result<(String, u16), UrlError> {
     let bad_host = |host: &str| UrlError::Host(host.to_owned());
     let (host, port) = if let Some(inner) = authority.strip_prefix('[') {
         let (address, after) = inner.split_once(']').ok_or_else(|| bad_host(authority))?;
@@ -181,7 +201,7 @@ fn host_and_port(authority: &str) -> Result<(String, u16), UrlError> {
         (host, port)
     };
     let port = match port {
-        None => 80,
+        None => usual_port,
         Some(port) if !port.bytes().all(|b| b.is_ascii_digit()) => {
             return Err(UrlError::Port(port.to_owned()));
         }
@@ -246,13 +266,15 @@ mod tests {
 
     #[test]
     fn models_stand_beside_the_api() {
-        for (base, expect) in [
-            ("http://h", "/v1/models"),
-            ("http://h/v1/", "/v1/models"),
-            ("http://h/x/v1/chat/completions", "/x/v1/models"),
-            ("http://h/x/chat/completions", "/x/models"),
+        for (base, expect, base_path) in [
+            ("http://h", "/v1/models", ""),
+            ("http://h/v1/", "/v1/models", ""),
+            ("http://h/x/v1/chat/completions", "/x/v1/models", "/x"),
+            ("http://h/x/chat/completions", "/x/models", "/x"),
         ] {
-            assert_eq!(endpoint(base, Api::Chat).expect(base).models_path, expect, "{base}");
+            let target = endpoint(base, Api::Chat).expect(base);
+            assert_eq!(target.models_path, expect, "{base}");
+            assert_eq!(target.base_path, base_path, "{base}");
         }
     }
 
@@ -279,10 +301,15 @@ mod tests {
             ("http://[::1]:8000", "::1", 8000, "[::1]:8000"),
             ("http://[fe80::1]/v1", "fe80::1", 80, "[fe80::1]"),
             ("http://my_host.local-1", "my_host.local-1", 80, "my_host.local-1"),
+            ("https://h", "h", 443, "h"),
+            ("https://h:80", "h", 80, "h:80"),
+            ("HTTPS://[::1]:443/v1", "::1", 443, "[::1]"),
         ] {
             let target = endpoint(base, Api::Chat).expect(base);
             assert_eq!((target.host.as_str(), target.port), (host, port), "{base}");
             assert_eq!(target.authority, authority, "{base}");
+            assert_eq!(target.tls, base.to_ascii_lowercase().starts_with("https"));
+            assert_eq!(target.to_string().split(':').next(), Some(target.scheme()));
         }
     }
 
@@ -296,8 +323,7 @@ mod tests {
         check("", "no scheme");
         check("localhost:8000", "no scheme");
         check("user:secret@h", "no scheme");
-        check("https://h", "TLS is not supported yet");
-        check("HTTPS://user:secret@h", "TLS is not supported yet");
+        check("HTTPS://user:secret@h", "--api-key-env");
         check("ftp://h", "unknown scheme `ftp`");
         check("http://user:secret@h", "--api-key-env");
         check("http://secret@h:1/v1", "--api-key-env");

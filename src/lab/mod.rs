@@ -15,14 +15,15 @@ use tokio::sync::watch;
 
 pub use truth::{Agreement, TruthCheck, check};
 
-use crate::client::dialect::Api;
-use crate::client::{Client, Dial, Settings as ClientSettings, Timeouts};
+use crate::client::dialect::{Api, MaxTokensKey};
+use crate::client::{Client, Dial, RequestHead, Settings as ClientSettings, Timeouts};
 use crate::clock::{Clock, Stalled, VirtualTime};
 use crate::metrics::{Metrics, Summary, Window};
 use crate::prompt::Prompter;
 use crate::record::{Row, StreamRecord};
 use crate::replay::Mode;
 use crate::replay::drain::{Drain, Shared};
+use crate::replay::gate::Capped;
 use crate::replay::job::{BodyMaker, Job, JobError};
 use crate::replay::lookahead::Inline;
 use crate::replay::source::{ClosedLoop, FixedSchedule, Source};
@@ -58,15 +59,16 @@ impl Setup {
     pub fn chat(sim: SimSettings) -> Self {
         Self {
             client: ClientSettings {
-                authority: "sim".to_owned(),
-                path: Api::Chat.path().to_owned(),
+                head: RequestHead::in_memory(Api::Chat.path()),
                 timeouts: Timeouts::default(),
                 ignore_eos: false,
             },
             bodies: BodyMaker {
                 api: Api::Chat,
-                model: None,
+                models: vec![None],
                 include_usage: true,
+                running_usage: false,
+                max_tokens_key: MaxTokensKey::MaxTokens,
                 ignore_eos: false,
                 extra: None,
                 prompter: Prompter::new(0, ""),
@@ -137,6 +139,10 @@ pub fn replay(plan: impl Iterator<Item = Planned>, setup: &Setup) -> Result<Outc
                 Mode::Closed { slots, until } => {
                     work(setup, clock, &server, ClosedLoop::new(slots, until), rows, sink).await;
                 }
+                Mode::Capped { slots, last_due } => {
+                    let source = Capped::new(FixedSchedule::new(), slots, last_due);
+                    work(setup, clock, &server, source, rows, sink).await;
+                }
             }
             server.finish()
         }
@@ -170,7 +176,7 @@ async fn work(
     let (_stop, stopped) = watch::channel(false);
     let t0 = clock.now();
     let worker = Worker {
-        client: Client::new(dial, clock.clone(), t0, setup.client.clone()),
+        clients: vec![Client::new(dial, clock.clone(), t0, setup.client.clone())],
         clock,
         t0,
         source,
@@ -180,6 +186,7 @@ async fn work(
         shared: Arc::new(Shared::new(1)),
         index: 0,
         sink,
+        done: false,
     };
     worker.run().await;
 }

@@ -163,7 +163,8 @@ impl Rates {
         token_rate("output_tok_s", Account::Output);
         token_rate("input_tok_s", Account::Input);
         token_rate("wasted_tok_s", Account::Wasted);
-        for (name, n) in [("request_s", tally.count(Outcome::Ok)), ("offered_s", tally.due())] {
+        let finished = tokens.of(Account::Finished);
+        for (name, n) in [("request_s", finished), ("offered_s", tally.due())] {
             lines.push(Line::single(name, scope, Unit::ReqS, Some(n), per_s(n)));
         }
     }

@@ -129,6 +129,9 @@ impl Metrics {
         spread(&record.tokens, row.output_tok.unwrap_or(0), record.close, |at, n| {
             ledger.book(class, account, at, n);
         });
+        if let (Outcome::Ok, Some(end)) = (row.outcome, record.close.or(record.tokens.last())) {
+            ledger.book(class, Account::Finished, end, 1);
+        }
         if let (Outcome::Ok, Some(first)) = (row.outcome, record.tokens.first()) {
             match row.input_tok {
                 Some(n) => ledger.book(class, Account::Input, first, n),

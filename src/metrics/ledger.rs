@@ -28,11 +28,13 @@ pub(super) enum Account {
     Input,
     /// Rows whose prompt the server did not count, at the first token event.
     Uncounted,
+    /// Rows that were `ok`, at the end of their stream.
+    Finished,
 }
 
 /// Tokens counted inside the window, one per [`Account`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Booked([u64; 4]);
+pub(super) struct Booked([u64; 5]);
 
 impl Booked {
     pub(super) fn of(self, account: Account) -> u64 {

@@ -49,6 +49,8 @@ pub struct Tally {
     pub ok_output: AskedGot,
     /// `ok` rows whose tokens are estimated from the number of token events.
     pub ok_by_events: u64,
+    /// What the first row of each outcome said of its error.
+    pub first_errors: BTreeMap<Outcome, String>,
 }
 
 impl Tally {
@@ -63,6 +65,9 @@ impl Tally {
         self.output_tok += row.output_tok.unwrap_or(0);
         self.cached_tok += row.cached_tok.unwrap_or(0);
         if row.outcome != Outcome::Ok {
+            if let Some(error) = &row.error {
+                self.first_errors.entry(row.outcome).or_insert_with(|| error.clone());
+            }
             return;
         }
         if let (Some(asked), Some(got)) = (input_asked, row.input_tok) {
@@ -88,6 +93,9 @@ impl Tally {
         self.ok_input.add(other.ok_input.asked_tok, other.ok_input.got_tok);
         self.ok_output.add(other.ok_output.asked_tok, other.ok_output.got_tok);
         self.ok_by_events += other.ok_by_events;
+        for (outcome, error) in &other.first_errors {
+            self.first_errors.entry(*outcome).or_insert_with(|| error.clone());
+        }
     }
 
     /// Rows with this outcome.

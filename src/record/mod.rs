@@ -8,6 +8,7 @@ pub mod csv;
 mod outcome;
 mod row;
 mod saved_text;
+mod stall;
 mod tokens;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 pub use outcome::Outcome;
 pub use row::{Phase, Row, TokenSource};
 pub use saved_text::SavedText;
+pub use stall::{ReaderPace, Stalls};
 pub use tokens::{Kind, TokenTimes};
 
 use crate::units::Nanos;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Outcome, StreamRecord};
+use super::{Outcome, ReaderPace, StreamRecord};
 use crate::units::Nanos;
 
 /// Which part of the run a row belongs to, by its due time.
@@ -83,11 +83,18 @@ impl Row {
     /// Computes the row of a finished record; due before `warmup` is phase warm-up.
     #[must_use]
     pub fn of(record: &StreamRecord, warmup: Nanos) -> Self {
+        Self::paced(record, warmup, ReaderPace::default())
+    }
+
+    /// The same, with the waits of a reader at this pace.
+    #[must_use]
+    pub fn paced(record: &StreamRecord, warmup: Nanos, pace: ReaderPace) -> Self {
         let from_due = |at: Option<Nanos>| at.map(|at| at.since(record.due));
         let from_sent = |at: Option<Nanos>| Some(at?.since(record.sent?));
         let tokens = &record.tokens;
         let counted = Counted::of(record);
         let [gap_p50, gap_p99, gap_max] = gap_ranks(record);
+        let stalls = pace.stalls(tokens, counted.output);
         Self {
             row: record.row,
             session: record.session.clone(),
@@ -109,8 +116,8 @@ impl Row {
             gap_p50,
             gap_p99,
             gap_max,
-            stall: None,
-            stalls: None,
+            stall: stalls.map(|stalls| stalls.time),
+            stalls: stalls.map(|stalls| stalls.count),
             e2e: from_due(tokens.last()),
             e2e_send: from_sent(tokens.last()),
             close: from_due(record.close),

@@ -26,6 +26,8 @@ impl Default for Drain {
 pub struct Shared {
     /// Sources that may still send.
     sources_left: AtomicUsize,
+    /// Workers that may still send.
+    senders_left: AtomicUsize,
     workers: Vec<Slot>,
 }
 
@@ -36,6 +38,7 @@ struct Slot {
     sent: AtomicU64,
     last_due: AtomicU64,
     last_byte: AtomicU64,
+    stopped_at: AtomicU64,
 }
 
 impl Shared {
@@ -44,6 +47,7 @@ impl Shared {
     pub fn new(workers: usize) -> Self {
         Self {
             sources_left: AtomicUsize::new(workers),
+            senders_left: AtomicUsize::new(workers),
             workers: std::iter::repeat_with(Slot::default).take(workers).collect(),
         }
     }
@@ -72,22 +76,37 @@ impl Shared {
         self.sources_left.fetch_sub(1, Ordering::Release);
     }
 
+    /// The run was stopped, as this worker saw it at `at`.
+    pub(super) fn stopped(&self, worker: usize, at: Nanos) {
+        self.workers[worker].stopped_at.fetch_max(at.0, Ordering::Relaxed);
+    }
+
+    /// A worker sends nothing any more.
+    pub(super) fn sends_no_more(&self) {
+        self.senders_left.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Once no worker sends any more: the last instant at which one of them might have.
+    pub(super) fn end_of_sends(&self) -> Option<Nanos> {
+        (self.senders_left.load(Ordering::Acquire) == 0)
+            .then(|| self.latest(|slot| &slot.stopped_at).max(self.latest(|slot| &slot.last_due)))
+    }
+
+    fn latest(&self, of: fn(&Slot) -> &AtomicU64) -> Nanos {
+        Nanos(self.workers.iter().map(|slot| of(slot).load(Ordering::Relaxed)).max().unwrap_or(0))
+    }
+
     /// Whether open streams are to be cut at `now`. The last due row is known once no source can
     /// send any more.
     pub(super) fn is_drained(&self, drain: Drain, t0: Nanos, now: Nanos) -> bool {
         if self.sources_left.load(Ordering::Acquire) > 0 {
             return false;
         }
-        let latest = |of: fn(&Slot) -> &AtomicU64| {
-            Nanos(
-                self.workers.iter().map(|slot| of(slot).load(Ordering::Relaxed)).max().unwrap_or(0),
-            )
-        };
-        let last_due = t0 + latest(|slot| &slot.last_due);
+        let last_due = t0 + self.latest(|slot| &slot.last_due);
         match drain {
             Drain::Unlimited => false,
             Drain::After(span) => now >= last_due + span,
-            Drain::Quiet(span) => now >= last_due.max(latest(|slot| &slot.last_byte)) + span,
+            Drain::Quiet(span) => now >= last_due.max(self.latest(|slot| &slot.last_byte)) + span,
         }
     }
 }
@@ -111,5 +130,17 @@ mod tests {
         assert!(drained(Drain::After(s(5)), 115) && !drained(Drain::After(s(5)), 114));
         assert!(!drained(Drain::Unlimited, 1_000_000));
         assert_eq!(shared.sent_count(), 1);
+    }
+
+    #[test]
+    fn rows_fall_due_until_the_last_worker_stopped() {
+        let shared = Shared::new(2);
+        shared.stopped(0, Nanos(5));
+        shared.sends_no_more();
+        assert_eq!(shared.end_of_sends(), None);
+        shared.sent(1, Nanos(7));
+        shared.stopped(1, Nanos(6));
+        shared.sends_no_more();
+        assert_eq!(shared.end_of_sends(), Some(Nanos(7)));
     }
 }

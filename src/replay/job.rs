@@ -7,7 +7,8 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::source::Timed;
-use crate::client::dialect::{self, Api, BodyError, BodyParams, MergeError, Prompt};
+use super::spread;
+use crate::client::dialect::{self, Api, BodyError, BodyParams, MaxTokensKey, MergeError, Prompt};
 use crate::prompt::{self, Asked, Prompter, Words};
 use crate::record::StreamRecord;
 use crate::schedule::Planned;
@@ -20,6 +21,8 @@ pub struct Job {
     pub planned: Planned,
     /// The body of its POST.
     pub body: Bytes,
+    /// Index of the server that it goes to.
+    pub target: u32,
     /// Prompt tokens asked for; `None` where the prompt's length is nobody's choice.
     pub input_tok_asked: Option<u32>,
     /// The words of the answer are kept.
@@ -42,6 +45,7 @@ impl Job {
             session: request.session.clone(),
             turn: request.turn,
             class: request.class.clone(),
+            target: self.target,
             due,
             input_tok_asked: self.input_tok_asked,
             text: self.keep_text.then(Box::default),
@@ -58,14 +62,19 @@ impl Timed for Job {
 }
 
 /// What all bodies of a run have in common.
+#[expect(clippy::struct_excessive_bools, reason = "each is one key of a body, or one wish")]
 #[derive(Clone, Debug)]
 pub struct BodyMaker {
     /// Which API is spoken.
     pub api: Api,
-    /// `model`; left out when unknown.
-    pub model: Option<String>,
+    /// `model` by target; left out when unknown.
+    pub models: Vec<Option<String>>,
     /// Ask for usage on the last chunk.
     pub include_usage: bool,
+    /// Ask for usage on every chunk: a vendor key.
+    pub running_usage: bool,
+    /// What the longest answer is called.
+    pub max_tokens_key: MaxTokensKey,
     /// Ask the server to ignore the end-of-sequence token.
     pub ignore_eos: bool,
     /// An object merged into every body, over the defaults.
@@ -102,37 +111,41 @@ impl BodyMaker {
     /// Makes the body of a row.
     pub fn job(&self, planned: Planned) -> Result<Job, JobError> {
         let row = planned.request.row;
+        let target = spread::target(&planned, self.models.len());
         let asked = self.prompter.ask(&planned.request);
         if asked.is_below_least {
             self.below_least.fetch_add(1, Ordering::Relaxed);
         }
         let own = prompt::own_body(&planned.request);
         let body = self
-            .body(&asked, planned.request.output_tok, own)
+            .body(&asked, target, planned.request.output_tok, own)
             .map_err(|reason| JobError { row, reason })?;
         let input_tok_asked = asked.input_tok;
-        Ok(Job { planned, body, input_tok_asked, keep_text: self.keep_text })
+        Ok(Job { planned, body, target, input_tok_asked, keep_text: self.keep_text })
     }
 
-    /// The body of a request that is no row: `pieces` pieces of prompt, another text for each `id`.
+    /// The body of a request to the first target that is no row: `pieces` pieces of prompt, another
+    /// text for each `id`.
     pub fn probe(&self, id: u64, pieces: u32, output_tok: u32) -> Result<Bytes, JobFault> {
         let words = self.prompter.probe(id, pieces);
         let asked = Asked { words, body: None, input_tok: None, is_below_least: false };
-        self.body(&asked, output_tok, None)
+        self.body(&asked, 0, output_tok, None)
     }
 
     fn body(
         &self,
         asked: &Asked<'_>,
+        target: u32,
         output_tok: u32,
         own: Option<&RawValue>,
     ) -> Result<Bytes, JobFault> {
         let params = BodyParams {
             api: self.api,
-            model: self.model.as_deref(),
+            model: self.models.get(target as usize).and_then(Option::as_deref),
             max_tokens: output_tok,
+            max_tokens_key: self.max_tokens_key,
             include_usage: self.include_usage,
-            running_usage: false,
+            running_usage: self.running_usage,
             ignore_eos: self.ignore_eos,
         };
         let prompt = match &asked.words {

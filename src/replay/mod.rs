@@ -5,39 +5,35 @@
 //! [`worker::Worker`] runs in virtual time in [`crate::lab`]. Deliberately absent: anything between
 //! the schedule and the send that waits for a response.
 
+pub mod capacity;
+mod crew;
 pub mod drain;
+pub mod gate;
 pub mod job;
 pub mod lookahead;
+mod maker;
 pub mod source;
+pub mod spread;
 pub mod worker;
 
 use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
-use std::time::Duration;
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
-use crate::client::{self, Client, Dial};
-use crate::clock::{Anchor, Clock};
+use crate::client::Endpoint;
+use crate::clock::Anchor;
 use crate::record::StreamRecord;
 use crate::schedule::Planned;
 use crate::units::Nanos;
+use crew::Crew;
 use drain::{Drain, Shared};
-use job::{BodyMaker, Job, JobError};
+use job::{BodyMaker, JobError};
 use lookahead::Lookahead;
-use source::{ClosedLoop, FixedSchedule, Source};
-use worker::Worker;
+use maker::{Broken, Maker};
 
 /// Bodies made ahead of their time, over all workers.
 const LOOKAHEAD_BYTES: usize = 256 << 20;
-/// Records that have ended and wait to be written.
-const RECORD_QUEUE: usize = 1 << 16;
-/// The caller hears a tick at least this often.
-const TICK: Duration = Duration::from_millis(200);
-/// From the last preparation to `t0`: time for every worker to arm its timer.
-const LEAD: Nanos = Nanos::from_millis(20);
 
 /// What decides when rows leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,17 +47,20 @@ pub enum Mode {
         /// End of the run, as an offset from `t0`.
         until: Nanos,
     },
+    /// Each at its own time, or as soon after it as fewer than `slots` are in flight.
+    Capped {
+        /// Requests in flight.
+        slots: usize,
+        /// When the plan's last row is due, where that is known.
+        last_due: Option<Nanos>,
+    },
 }
 
 /// Everything about a run but its plan.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Name or address of the server.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
-    /// What every request has in common.
-    pub client: client::Settings,
+    /// The servers, by `target` of the rows; at least one.
+    pub targets: Vec<Endpoint>,
     /// What every body has in common.
     pub bodies: BodyMaker,
     /// Threads that send and receive.
@@ -107,83 +106,35 @@ pub fn run<P, E, C>(
     plan: P,
     setup: &Setup,
     stop: &watch::Sender<bool>,
-    mut on_event: impl FnMut(Event<'_>) -> Result<(), C>,
+    on_event: impl FnMut(Event<'_>) -> Result<(), C>,
 ) -> Result<(), ReplayError<E, C>>
 where
-    P: Iterator<Item = Result<Planned, E>> + Send,
-    E: Send,
-    C: Send,
+    P: Iterator<Item = Result<Planned, E>> + Send + 'static,
+    E: Send + 'static,
 {
     crate::descriptors::prepare();
     let queues = queues(setup);
-    let shared = Arc::new(Shared::new(queues.len()));
-    let (records, received) = mpsc::sync_channel(RECORD_QUEUE);
-    std::thread::scope(|scope| {
-        let (primed, is_primed) = mpsc::channel::<()>();
-        let queues = &queues;
-        let maker = scope.spawn(move || make_bodies(plan, setup, queues, primed));
-        let mut starts = Vec::new();
-        let mut threads = Vec::new();
-        let (ready, all_ready) = mpsc::channel();
-        for (index, queue) in queues.iter().enumerate() {
-            let (start, started) = oneshot::channel();
-            let seat = Seat {
-                index,
-                queue: queue.clone(),
-                shared: shared.clone(),
-                stop: stop.subscribe(),
-            };
-            let (ready, records) = (ready.clone(), records.clone());
-            threads.push(scope.spawn(move || seat.run(setup, &ready, started, records)));
-            starts.push(start);
-        }
-        drop((ready, records));
-        // A worker that fails to start drops its sender without a word; its error comes at the join.
-        let ready_count = all_ready.iter().take(starts.len()).count();
-        let _ = is_primed.recv();
-        let mut caller = Ok(());
-        if ready_count == starts.len() {
-            let mut anchor = Anchor::now();
-            anchor = Anchor {
-                monotonic: anchor.monotonic + LEAD,
-                utc: anchor.utc_at(anchor.monotonic + LEAD),
-            };
-            caller = on_event(Event::Started(anchor));
-            for start in starts {
-                let _ = start.send(anchor.monotonic);
-            }
-        } else {
-            drop(starts);
-        }
-        loop {
-            let event = match received.recv_timeout(TICK) {
-                Ok(record) => Event::Ended(record),
-                Err(RecvTimeoutError::Timeout) => Event::Tick(&shared),
-                Err(RecvTimeoutError::Disconnected) => break,
-            };
-            if caller.is_ok() {
-                caller = on_event(event);
-            }
-            if caller.is_err() {
-                stop.send_replace(true);
-            }
-        }
-        for queue in queues {
+    let maker =
+        Maker::start(plan, setup.bodies.clone(), queues.clone()).map_err(ReplayError::Worker)?;
+    maker.wait_primed(stop);
+    let caller = std::thread::scope(|scope| {
+        let mut crew = Crew::start(scope, setup, &queues, stop)?;
+        let caller = crew.lead(stop, on_event);
+        // Whatever the workers left: nobody wants more.
+        for queue in &queues {
             queue.abandon();
         }
-        for thread in threads {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                .map_err(ReplayError::Worker)?;
-        }
-        let made = maker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        caller.map_err(ReplayError::Caller)?;
-        made
+        crew.join().map(|()| caller)
+    });
+    let made = maker.finish(*stop.borrow());
+    caller.map_err(ReplayError::Worker)?.map_err(ReplayError::Caller)?;
+    made.map_err(|broken| match broken {
+        Broken::Plan(error) => ReplayError::Plan(error),
+        Broken::Content(error) => ReplayError::Content(error),
     })
 }
 
-/// One queue a worker; in the closed loop all share one, so that a free slot takes the next row.
+/// One queue a worker; where slots count all share one, so that a free slot takes the next row.
 fn queues(setup: &Setup) -> Vec<Arc<Lookahead>> {
     match setup.mode {
         Mode::Open => {
@@ -192,104 +143,9 @@ fn queues(setup: &Setup) -> Vec<Arc<Lookahead>> {
                 .take(workers)
                 .collect()
         }
-        Mode::Closed { slots, .. } => {
+        Mode::Closed { slots, .. } | Mode::Capped { slots, .. } => {
             let workers = setup.workers.min(slots).max(1);
             vec![Lookahead::new(LOOKAHEAD_BYTES); workers]
         }
-    }
-}
-
-/// Makes bodies until the plan ends; says when the look-ahead is full for the first time.
-fn make_bodies<E, C>(
-    plan: impl Iterator<Item = Result<Planned, E>>,
-    setup: &Setup,
-    queues: &[Arc<Lookahead>],
-    primed: mpsc::Sender<()>,
-) -> Result<(), ReplayError<E, C>> {
-    // Dropping it is the sign.
-    let mut primed = Some(primed);
-    let queue_all = || {
-        for (count, planned) in plan.enumerate() {
-            let job = setup.bodies.job(planned.map_err(ReplayError::Plan)?);
-            let queue = &queues[count % queues.len()];
-            if count >= PRIME_ROWS || queue.is_full() {
-                primed = None;
-            }
-            if !queue.push(job.map_err(ReplayError::Content)?) {
-                break;
-            }
-        }
-        Ok(())
-    };
-    let result = queue_all();
-    for queue in queues {
-        queue.end();
-    }
-    result
-}
-
-/// Rows whose bodies are made before `t0`, unless the look-ahead is full earlier.
-const PRIME_ROWS: usize = 4096;
-
-/// A worker's thread before it has a clock.
-struct Seat {
-    index: usize,
-    queue: Arc<Lookahead>,
-    shared: Arc<Shared>,
-    stop: watch::Receiver<bool>,
-}
-
-impl Seat {
-    fn run(
-        self,
-        setup: &Setup,
-        ready: &mpsc::Sender<()>,
-        start: oneshot::Receiver<Nanos>,
-        records: SyncSender<Box<StreamRecord>>,
-    ) -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        tokio::task::LocalSet::new().block_on(&runtime, async move {
-            let clock = Clock::real()?;
-            let _ = ready.send(());
-            let Ok(t0) = start.await else {
-                return Ok(());
-            };
-            match setup.mode {
-                Mode::Open => self.work(setup, clock, t0, FixedSchedule::new(), records).await,
-                Mode::Closed { slots, until } => {
-                    let workers = setup.workers.min(slots).max(1);
-                    let slots = slots / workers + usize::from(self.index < slots % workers);
-                    self.work(setup, clock, t0, ClosedLoop::new(slots, until), records).await;
-                }
-            }
-            Ok(())
-        })
-    }
-
-    async fn work(
-        self,
-        setup: &Setup,
-        clock: Clock,
-        t0: Nanos,
-        source: impl Source<Job>,
-        records: SyncSender<Box<StreamRecord>>,
-    ) {
-        let dial = Dial::Tcp { host: setup.host.clone(), port: setup.port };
-        let worker = Worker {
-            client: Client::new(dial, clock.clone(), t0, setup.client.clone()),
-            clock,
-            t0,
-            source,
-            rows: self.queue,
-            stop: self.stop,
-            drain: setup.drain,
-            shared: self.shared,
-            index: self.index,
-            sink: Rc::new(move |record| {
-                // The receiver outlives the workers.
-                let _ = records.send(Box::new(record));
-            }),
-        };
-        worker.run().await;
     }
 }

@@ -41,6 +41,13 @@ pub enum Due<R> {
     Done,
 }
 
+/// That rows are held back from their time, by a cap on requests in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// When the plan's last row is due, where that is known.
+    pub last_due: Option<Nanos>,
+}
+
 /// Decides what is due next.
 pub trait Source<R> {
     /// Hands over the plan's next row; `None`: the plan has ended. Only after [`Due::Row`].
@@ -48,6 +55,14 @@ pub trait Source<R> {
 
     /// What is due at `now`, given the requests that ended since the last call.
     fn next(&mut self, now: Nanos, ended: &[Ended]) -> Due<R>;
+
+    /// Whether it holds rows back.
+    fn held(&self) -> Option<Held> {
+        None
+    }
+
+    /// The run is over, so nothing is held back any more: what it still names is recorded, not sent.
+    fn release(&mut self) {}
 }
 
 /// Where a source stands in its plan.
@@ -147,12 +162,14 @@ impl<R> Source<R> for ClosedLoop<R> {
         self.head = Head::of(row);
     }
 
-    fn next(&mut self, _now: Nanos, ended: &[Ended]) -> Due<R> {
+    fn next(&mut self, now: Nanos, ended: &[Ended]) -> Due<R> {
         self.free.extend(ended.iter().map(|ended| ended.at));
         debug_assert!(self.free.len() <= self.slots, "more endings than sends");
         match (&self.head, self.free.front()) {
             (Head::None, _) => Due::Done,
             (_, Some(free)) if *free >= self.until => Due::Done,
+            (_, None) if now >= self.until => Due::Done,
+            (_, None) if self.until < Nanos::MAX => Due::At(self.until),
             (_, None) => Due::End,
             (Head::Unknown, Some(_)) => Due::Row,
             (Head::Row(_), Some(_)) => match (self.head.take(), self.free.pop_front()) {
@@ -198,7 +215,10 @@ mod tests {
                     flying.push(now + lasts);
                     most = most.max(flying.len());
                 }
-                Due::At(at) => now = at.0,
+                // An ending may come first.
+                Due::At(at) => {
+                    now = flying.iter().copied().filter(|end| *end > now).fold(at.0, u64::min);
+                }
                 Due::End => now = *flying.iter().min().expect("something in flight"),
                 Due::Done => return (sends, most),
             }
@@ -223,6 +243,15 @@ mod tests {
     fn the_closed_loop_ends_at_its_time() {
         let (sends, _) = drive(ClosedLoop::new(1, Nanos(25)), &[0; 100], 10);
         assert_eq!(sends.len(), 3, "due at 0, 10 and 20");
+    }
+
+    #[test]
+    fn the_closed_loop_ends_at_its_time_though_no_slot_comes_free() {
+        let mut source = ClosedLoop::new(1, Nanos(25));
+        source.offer(Some(Row(0)));
+        assert!(matches!(source.next(Nanos(0), &[]), Due::Send { .. }));
+        assert_eq!(source.next(Nanos(3), &[]), Due::At(Nanos(25)));
+        assert_eq!(source.next(Nanos(25), &[]), Due::Done);
     }
 
     #[test]

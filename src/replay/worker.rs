@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
 use tokio::sync::{Notify, watch};
 
@@ -22,6 +21,8 @@ use crate::units::Nanos;
 /// How often a draining worker looks whether its streams still live.
 const DRAIN_LOOK: Nanos = Nanos::from_millis(250);
 
+/// How long a stopped run waits for the next row of its plan.
+const ROW_PATIENCE: Nanos = Nanos::from_millis(250);
 /// So many overdue rows are started before those that were get their turn to write.
 const SENDS_AT_ONCE: u64 = 16;
 
@@ -31,8 +32,8 @@ pub struct Worker<S, R> {
     pub clock: Clock,
     /// The run's start on that clock.
     pub t0: Nanos,
-    /// What sends.
-    pub client: Rc<Client>,
+    /// What sends, by target.
+    pub clients: Vec<Rc<Client>>,
     /// What is due next.
     pub source: S,
     /// Where the rows come from.
@@ -47,6 +48,17 @@ pub struct Worker<S, R> {
     pub index: usize,
     /// Takes each finished record.
     pub sink: Rc<dyn Fn(StreamRecord)>,
+    /// Whether the others know that nothing more is due; false at first.
+    pub done: bool,
+}
+
+/// Why nothing more is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// The plan is at its end.
+    Sent,
+    /// The run is.
+    Stopped,
 }
 
 /// The open streams of a worker.
@@ -57,6 +69,12 @@ struct Streams {
     changed: Notify,
 }
 
+impl Streams {
+    fn cut_all(&self) {
+        self.open.borrow().values().for_each(|watch| watch.cut());
+    }
+}
+
 impl<S: Source<Job>, R: Rows> Worker<S, R> {
     /// Runs until the plan is sent and every stream has ended.
     pub async fn run(mut self) {
@@ -65,9 +83,15 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         self.clock.pace_until(self.t0).await;
         let stopped = self.send_plan(&streams).await;
         if stopped {
-            self.record_unsent();
+            streams.cut_all();
+            self.shared.stopped(self.index, self.clock.now().since(self.t0));
         }
-        self.shared.source_done(self.index);
+        self.shared.sends_no_more();
+        if stopped {
+            let until = self.last_due_of_all().await;
+            self.record_unsent(until).await;
+        }
+        self.source_is_done();
         self.follow(&streams).await;
     }
 
@@ -97,16 +121,48 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
                         let row = poll_fn(|context| self.rows.poll_next(context)).await;
                         self.source.offer(row);
                     }
-                    Due::End => streams.changed.notified().await,
-                    Due::Done => return true,
+                    Due::End => {
+                        return self.wait_for_an_end(streams).await.then_some(Over::Stopped);
+                    }
+                    Due::Done => return Some(Over::Sent),
                 }
-                false
+                None
             };
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return true,
-                done = wait => if done { return false },
+                over = wait => if let Some(over) = over { return over == Over::Stopped },
             }
+        }
+    }
+
+    /// Waits until a request ends; true when it is too late for that. A source that holds rows back
+    /// counts as done once the last of them fell due: streams that never end would else keep them,
+    /// and the run, for ever.
+    async fn wait_for_an_end(&mut self, streams: &Streams) -> bool {
+        let Some(last_due) = self.source.held().and_then(|held| held.last_due) else {
+            streams.changed.notified().await;
+            return false;
+        };
+        let (now, last_due_at) = (self.clock.now(), self.t0 + last_due);
+        if now >= last_due_at {
+            self.shared.fell_due(self.index, last_due);
+            self.source_is_done();
+            if self.is_drained(streams) {
+                return true;
+            }
+        }
+        tokio::select! {
+            () = streams.changed.notified() => {}
+            () = self.clock.sleep_until(last_due_at.max(now + DRAIN_LOOK)) => {}
+        }
+        false
+    }
+
+    /// Says so to the other workers, once.
+    fn source_is_done(&mut self) {
+        if !std::mem::replace(&mut self.done, true) {
+            self.shared.source_done(self.index);
         }
     }
 
@@ -114,7 +170,9 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         self.shared.sent(self.index, due);
         let watch = Rc::new(Watch::default());
         streams.open.borrow_mut().insert(id, watch.clone());
-        let (client, sink, streams) = (self.client.clone(), self.sink.clone(), streams.clone());
+        // The maker of bodies spread them over as many targets as there are clients.
+        let client = self.clients[job.target as usize % self.clients.len()].clone();
+        let (sink, streams) = (self.sink.clone(), streams.clone());
         let record = job.record(due);
         tokio::task::spawn_local(async move {
             let record = client.perform(record, job.body, &watch).await;
@@ -125,23 +183,42 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         });
     }
 
-    /// Rows that fell due before the stop and were not sent are rows all the same.
-    fn record_unsent(&mut self) {
-        let now = self.clock.now().since(self.t0);
-        let mut context = Context::from_waker(Waker::noop());
+    /// The instant up to which rows fell due in this run: the same for all workers, or there would be
+    /// holes among the rows, since they do not stop at the same instant.
+    async fn last_due_of_all(&self) -> Nanos {
         loop {
-            match self.source.next(now, &[]) {
+            if let Some(until) = self.shared.end_of_sends() {
+                return until;
+            }
+            self.clock.sleep_until(self.clock.now() + Nanos::from_millis(1)).await;
+        }
+    }
+
+    /// Rows that fell due by `until` and were not sent are rows all the same.
+    async fn record_unsent(&mut self, until: Nanos) {
+        let error = match self.source.held() {
+            None => "the run ended before it was sent",
+            Some(_) => "the run ended before --max-in-flight let it be sent",
+        };
+        self.source.release();
+        loop {
+            match self.source.next(until, &[]) {
                 Due::Send { row, due } => {
-                    let error = Some("the run ended before it was sent".to_owned());
+                    let error = Some(error.to_owned());
                     let record =
                         StreamRecord { outcome: Outcome::Unsent, error, ..row.record(due) };
                     self.shared.fell_due(self.index, due);
                     (self.sink)(record);
                 }
-                Due::Row => match self.rows.poll_next(&mut context) {
-                    Poll::Ready(row) => self.source.offer(row),
-                    Poll::Pending => return,
-                },
+                // Rows that are due may still be with their maker; a source that says nothing any
+                // more is not waited for.
+                Due::Row => {
+                    let patience = self.clock.sleep_until(self.clock.now() + ROW_PATIENCE);
+                    tokio::select! {
+                        row = poll_fn(|context| self.rows.poll_next(context)) => self.source.offer(row),
+                        () = patience => return,
+                    }
+                }
                 Due::At(_) | Due::End | Due::Done => return,
             }
         }
@@ -155,7 +232,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         while !streams.open.borrow().is_empty() {
             if !cut && (*stop.borrow() || self.is_drained(streams)) {
                 cut = true;
-                streams.open.borrow().values().for_each(|watch| watch.cut());
+                streams.cut_all();
             }
             look_at = look_at.max(self.clock.now()) + DRAIN_LOOK;
             let look = self.clock.sleep_until(look_at);

@@ -114,7 +114,21 @@ impl Page {
             write!(text, " of the {inside} due in the window ({before} were warm-up)")
                 .expect("memory takes text");
         }
+        let cut: u64 = measured
+            .outcomes
+            .iter()
+            .filter(|(o, _)| **o == Outcome::Incomplete)
+            .map(|(_, n)| n)
+            .sum();
+        if cut > 0 {
+            write!(text, ", {} more cut by us before their end", grouped(cut))
+                .expect("memory takes text");
+        }
         self.line("errors", &text);
+        for (outcome, error) in all.first_errors.iter().filter(|(o, _)| o.is_error()) {
+            let text = format!("{outcome}: {}", shortened(error));
+            self.line("", &text);
+        }
     }
 
     fn tokens(&mut self, all: &Tally) {
@@ -250,6 +264,16 @@ impl Page {
             self.line("results", folder);
         }
     }
+}
+
+/// The first words of an error, in one line of a terminal.
+fn shortened(error: &str) -> String {
+    const LIMIT: usize = 120;
+    let mut text: String = error.chars().take(LIMIT).collect();
+    if text.len() < error.len() {
+        text.push('…');
+    }
+    text
 }
 
 /// Stands where a percentile falls on a value that was cut off.

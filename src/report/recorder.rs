@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::whole_lines::WholeLines;
 use crate::metrics::{Metrics, Summary, Window};
 use crate::record::csv::RowWriter;
-use crate::record::{Row, StreamRecord};
+use crate::record::{ReaderPace, Row, StreamRecord};
 use crate::units::Nanos;
 
 /// Rows are on disk no later than this after they ended.
@@ -58,6 +58,7 @@ pub struct Recorder {
     rows: RowWriter<WholeLines>,
     metrics: Metrics,
     warmup: Nanos,
+    pace: ReaderPace,
     waiting: u32,
     flushed: Nanos,
 }
@@ -74,15 +75,22 @@ impl Recorder {
             rows,
             metrics: Metrics::new(window),
             warmup: window.warmup,
+            pace: ReaderPace::default(),
             waiting: 0,
             flushed: Nanos::ZERO,
         })
     }
 
+    /// The reader whose waits the rows tell of.
+    #[must_use]
+    pub fn with_reader_pace(self, pace: ReaderPace) -> Self {
+        Self { pace, ..self }
+    }
+
     /// Takes a finished request. Its values count even when its row cannot be written.
     #[expect(clippy::needless_pass_by_value, reason = "a record is handed over once")]
     pub fn record(&mut self, record: StreamRecord) -> Result<(), RecorderError> {
-        let row = Row::of(&record, self.warmup);
+        let row = Row::paced(&record, self.warmup, self.pace);
         self.metrics.add(&row, &record);
         if self.waiting >= ROWS_WAITING_LIMIT {
             return Err(RecorderError::TooManyWait { path: self.path.clone(), row: row.row });
@@ -183,6 +191,7 @@ mod tests {
             rows: RowWriter::new(WholeLines::new(full)).expect("memory"),
             metrics: Metrics::new(Window::default()),
             warmup: Nanos::ZERO,
+            pace: ReaderPace::default(),
             waiting: 0,
             flushed: Nanos::ZERO,
         };

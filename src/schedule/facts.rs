@@ -42,6 +42,14 @@ pub struct PlanFacts {
     pub clipped_input: u64,
     /// Rows whose completion was clipped.
     pub clipped_output: u64,
+    /// Rows cut to what the server takes.
+    pub clipped_to_server: u64,
+    /// Rows that ask for more than the server takes, and the first of them.
+    pub too_long: u64,
+    /// 0-based row of the source.
+    pub first_too_long: Option<u64>,
+    /// The most that a row asks for, prompt and completion together, in tokens.
+    pub longest_tok: u64,
     /// Rows that asked for no completion and now ask for one token.
     pub raised_output: u64,
     /// Rows read that are outside the window. Rows after an early end are unread, and here only

@@ -11,12 +11,14 @@
 
 mod csv;
 mod facts;
+mod fit;
 mod plan;
 mod shape;
 mod window;
 
 pub use self::csv::{PlanWriteError, write_plan};
 pub use self::facts::{End, PlanFacts};
+pub use self::fit::ServerLength;
 pub use self::plan::{Plan, plan};
 pub use self::shape::Shape;
 

@@ -4,6 +4,7 @@
 //! that an endless source ends, and a pipe is not waited for.
 
 use super::facts::{End, Tally};
+use super::fit::{Fit, total_tok};
 use super::window::Window;
 use super::{PlanFacts, Planned, Shape};
 use crate::trace::{Content, Request};
@@ -120,6 +121,17 @@ impl<I> Plan<I> {
             request.output_tok = 1;
             facts.raised_output += 1;
         }
+        if let Some(length) = self.shape.server_length {
+            match length.apply(&mut request) {
+                Fit::Fits => {}
+                Fit::Clipped => facts.clipped_to_server += 1,
+                Fit::TooLong => {
+                    facts.too_long += 1;
+                    facts.first_too_long.get_or_insert(request.row);
+                }
+            }
+        }
+        facts.longest_tok = facts.longest_tok.max(total_tok(&request));
         let due = (!self.shape.closed_loop).then_some(step.due);
         let planned = Planned { index: facts.rows, due, request };
         self.tally.planned(&planned);
@@ -152,7 +164,7 @@ where
 
 /// Clips the prompt, and the prefix with it. A prompt that the trace gives in words is sent whole, so
 /// its length stands.
-fn clip_input(request: &mut Request, max_tok: Option<u32>) -> bool {
+pub(super) fn clip_input(request: &mut Request, max_tok: Option<u32>) -> bool {
     let in_words = |content: &Content| content.prompt.is_some() || content.messages.is_some();
     let Some(max_tok) = max_tok.filter(|&max_tok| request.input_tok > max_tok) else {
         return false;

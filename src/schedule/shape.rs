@@ -1,5 +1,6 @@
 //! How a trace is bent into a plan: the shaping options, as parsed.
 
+use super::fit::ServerLength;
 use crate::units::{Nanos, Speed};
 
 /// The shaping options, in the order in which they act. The default plans the trace as recorded.
@@ -22,6 +23,8 @@ pub struct Shape {
     pub max_input_tok: Option<u32>,
     /// Clips completion lengths.
     pub max_output_tok: Option<u32>,
+    /// Holds prompts and completions together to what a server takes.
+    pub server_length: Option<ServerLength>,
     /// A finished request, not the clock, sends the next: no row has a due time.
     pub closed_loop: bool,
 }
@@ -37,6 +40,7 @@ impl Default for Shape {
             duration: None,
             max_input_tok: None,
             max_output_tok: None,
+            server_length: None,
             closed_loop: false,
         }
     }

@@ -113,6 +113,21 @@ impl Chunks {
         close(out);
     }
 
+    /// A chunk with these choices, as JSON without their brackets.
+    pub(super) fn choices(&self, choices: &str, output_tok: u64, out: &mut BytesMut) {
+        self.open(out);
+        out.extend_from_slice(br#""choices":["#);
+        out.extend_from_slice(choices.as_bytes());
+        out.put_u8(b']');
+        self.running(output_tok, out);
+        close(out);
+    }
+
+    /// Counts on every chunk, asked or not.
+    pub(super) fn count_always(&mut self) {
+        self.running_usage = true;
+    }
+
     /// The chunk with the usage at the end.
     pub(super) fn usage(&self, output_tok: u64, out: &mut BytesMut) {
         self.open(out);

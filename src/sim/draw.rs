@@ -30,6 +30,16 @@ fn uniform(generator: &mut ChaCha8Rng) -> f64 {
     (generator.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
+/// Uniform in [0, 1): whether fault rule `rule` falls on request `number`. Each rule has a key of its own.
+pub(super) fn share(seed: u64, rule: u64, number: u64) -> f64 {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..16].copy_from_slice(&rule.wrapping_add(1).to_le_bytes());
+    let mut generator = ChaCha8Rng::from_seed(key);
+    generator.set_stream(number);
+    uniform(&mut generator)
+}
+
 /// The jitter of one request: draw 0 for its prefill, draw n for the step to its token n.
 ///
 /// Draws are taken in the order of the tokens, so the position in the stream is the token's number.

@@ -1,16 +1,19 @@
 //! The simulated server: an OpenAI-compatible server of known truth.
 //!
 //! Its model ([`settings`], [`engine`]) says when each token is due; the server gives the tokens out
-//! over HTTP in the shapes of vLLM and logs what it really did ([`truth`]). It runs on a port
+//! over HTTP in the shapes of vLLM and logs what it really did ([`truth`]). Asked to, it does wrong
+//! ([`fault`]). It runs on a port
 //! ([`run`]) or over in-memory pipes in virtual time ([`server`]). It knows nothing of the client: no
 //! room but `clock` is used here.
 
 pub mod engine;
+pub mod fault;
 pub mod run;
 pub mod server;
 pub mod settings;
 pub mod truth;
 
+mod answer;
 mod chunk;
 mod draw;
 mod nanoseconds;
@@ -22,6 +25,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use fault::FaultPlan;
 pub use run::{RunError, run_blocking};
 pub use server::Server;
 pub use settings::Settings;

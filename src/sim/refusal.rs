@@ -11,6 +11,8 @@ pub(super) struct Refusal {
     pub(super) body: Vec<u8>,
     /// The value of the `allow` header, for a 405.
     pub(super) allow: Option<&'static str>,
+    /// The value of the `retry-after` header, in seconds.
+    pub(super) retry_after_s: Option<u32>,
 }
 
 #[derive(serde::Serialize)]
@@ -30,7 +32,7 @@ impl Refusal {
     fn new(code: u16, r#type: &str, param: Option<&str>, message: &str) -> Self {
         let envelope = Envelope { error: ErrorBody { message, r#type, param, code } };
         let body = serde_json::to_vec(&envelope).expect("strings and a number are JSON");
-        Self { status: code, body, allow: None }
+        Self { status: code, body, allow: None, retry_after_s: None }
     }
 
     /// 400: a field that is there, and wrong.
@@ -106,14 +108,26 @@ impl Refusal {
         Self::new(503, "ServiceUnavailableError", None, &full.to_string())
     }
 
+    /// Any status, on purpose.
+    pub(super) fn on_purpose(status: u16) -> Self {
+        let message = format!("refused on purpose with status {status}");
+        let retry_after_s = matches!(status, 429 | 503).then_some(1);
+        Self { retry_after_s, ..Self::new(status, "OnPurpose", None, &message) }
+    }
+
     /// 404: no such path.
     pub(super) fn no_route() -> Self {
-        Self { status: 404, body: br#"{"detail":"Not Found"}"#.to_vec(), allow: None }
+        Self {
+            status: 404,
+            body: br#"{"detail":"Not Found"}"#.to_vec(),
+            allow: None,
+            retry_after_s: None,
+        }
     }
 
     /// 405: the path takes another method.
     pub(super) fn wrong_method(allow: &'static str) -> Self {
         let body = br#"{"detail":"Method Not Allowed"}"#.to_vec();
-        Self { status: 405, body, allow: Some(allow) }
+        Self { status: 405, body, allow: Some(allow), retry_after_s: None }
     }
 }

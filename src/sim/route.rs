@@ -5,13 +5,14 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, SERVER};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request};
 
+use super::answer::{self, Answer, Parting, head, json, refused};
 use super::chunk::{Chunks, Finish};
 use super::draw;
+use super::fault::{self, Broken, FaultyBody, Link, Script};
 use super::refusal::Refusal;
 use super::request::{Api, Ask};
 use super::server::Server;
@@ -21,36 +22,50 @@ use super::truth::Ended;
 /// The longest request body that is read: about 16 million words.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
-type Answer = Response<Either<Full<Bytes>, TokenBody>>;
-
-/// Answers one request.
-pub(super) async fn answer(server: Rc<Server>, request: Request<Incoming>) -> Answer {
+/// Answers one request; an error ends its connection.
+pub(super) async fn answer(
+    server: Rc<Server>,
+    link: Rc<Link>,
+    request: Request<Incoming>,
+) -> Result<Answer, Broken> {
     let (api, wanted) = match request.uri().path() {
         "/v1/chat/completions" => (Some(Api::Chat), Method::POST),
         "/v1/completions" => (Some(Api::Completions), Method::POST),
         "/v1/models" | "/health" => (None, Method::GET),
-        _ => return refused(Refusal::no_route()),
+        _ => return Ok(refused(Refusal::no_route())),
     };
     if *request.method() != wanted {
         let allow = if wanted == Method::POST { "POST" } else { "GET" };
-        return refused(Refusal::wrong_method(allow));
+        return Ok(refused(Refusal::wrong_method(allow)));
     }
     match api {
-        Some(api) => generate(server, api, request.into_body()).await,
-        None if request.uri().path() == "/health" => head(200, Bytes::new()),
-        None => json(200, models(&server)),
+        Some(api) => {
+            let (number, ledger) = server.arrive();
+            let script = server.script(number);
+            link.begin(script.as_deref());
+            let entry = Entry::new(server.clone(), api, number, ledger);
+            let parting = script
+                .is_some()
+                .then(|| Parting { link: link.clone(), clock: server.clock().clone() });
+            let answer = match script {
+                None => generate(server, entry, request.into_body()).await,
+                Some(script) => {
+                    misgenerate(server, entry, script, link, request.into_body()).await?
+                }
+            };
+            Ok(answer.map(|body| body.parting(parting)))
+        }
+        None if request.uri().path() == "/health" => Ok(head(200, Bytes::new())),
+        None => Ok(json(200, models(&server))),
     }
 }
 
-async fn generate(server: Rc<Server>, api: Api, body: Incoming) -> Answer {
-    let (number, ledger) = server.arrive();
-    let mut entry = Entry::new(server.clone(), api, number, ledger);
-    match plan(&server, &mut entry, api, body).await {
+async fn generate(server: Rc<Server>, mut entry: Entry, body: Incoming) -> Answer {
+    match plan(&server, &mut entry, body).await {
         Ok(plan) => {
-            let created_s = server.unix_seconds();
-            let chunks = Chunks::new(&plan.ask, number, created_s, &server.settings().model);
+            let chunks = chunks(&server, &entry, &plan);
             if plan.ask.is_stream {
-                stream(TokenBody::new(entry, plan, chunks))
+                answer::stream(TokenBody::new(entry, plan, chunks))
             } else {
                 json(200, whole(entry, plan, chunks).await)
             }
@@ -62,13 +77,65 @@ async fn generate(server: Rc<Server>, api: Api, body: Incoming) -> Answer {
     }
 }
 
-/// Reads the request and has the engine take it.
-async fn plan(
-    server: &Rc<Server>,
-    entry: &mut Entry,
-    api: Api,
+/// The same for a request that faults fall on.
+async fn misgenerate(
+    server: Rc<Server>,
+    mut entry: Entry,
+    script: Box<Script>,
+    link: Rc<Link>,
     body: Incoming,
-) -> Result<Plan, Refusal> {
+) -> Result<Answer, Broken> {
+    entry.ledger.fault.clone_from(&script.words);
+    let arrival = server.clock().now();
+    let planned = match script.answer {
+        fault::Answer::Stream | fault::Answer::Json => {
+            plan(&server, &mut entry, body).await.map(Some)
+        }
+        _ => read(body).await.map(|_| None),
+    };
+    if let Some(span) = script.head_after {
+        server.clock().sleep_until(arrival + span).await;
+    }
+    let plan = match (planned, script.answer) {
+        (Err(refusal), _) => {
+            entry.end(Ended::Refused);
+            return Ok(refused(refusal));
+        }
+        (Ok(Some(plan)), _) => plan,
+        (Ok(None), fault::Answer::Status(status)) => {
+            entry.end(Ended::Refused);
+            return Ok(refused(Refusal::on_purpose(status)));
+        }
+        (Ok(None), fault::Answer::Redirect(status)) => {
+            entry.end(Ended::Refused);
+            return Ok(answer::redirect(status, "/v1/chat/completions"));
+        }
+        (Ok(None), _) => {
+            entry.end(Ended::Broken);
+            if script.resets {
+                link.reset_on_close();
+            }
+            return Err(Broken);
+        }
+    };
+    let mut chunks = chunks(&server, &entry, &plan);
+    if script.answer == fault::Answer::Json || !plan.ask.is_stream {
+        return Ok(json(200, whole(entry, plan, chunks).await));
+    }
+    if script.running_usage {
+        chunks.count_always();
+    }
+    let gzip = script.gzip;
+    let body = FaultyBody::new(entry, plan, chunks, script, link);
+    Ok(answer::faulty_stream(body, gzip))
+}
+
+fn chunks(server: &Server, entry: &Entry, plan: &Plan) -> Chunks {
+    Chunks::new(&plan.ask, entry.number(), server.unix_seconds(), &server.settings().model)
+}
+
+/// The whole body of a request.
+async fn read(body: Incoming) -> Result<Bytes, Refusal> {
     // Said at once where the length is announced; else as soon as it is passed.
     if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
         return Err(Refusal::too_large(MAX_BODY_BYTES));
@@ -80,8 +147,14 @@ async fn plan(
             Refusal::parameter("body", &format!("the body could not be read: {error}"))
         }
     })?;
+    Ok(body.to_bytes())
+}
+
+/// Reads the request and has the engine take it.
+async fn plan(server: &Rc<Server>, entry: &mut Entry, body: Incoming) -> Result<Plan, Refusal> {
+    let body = read(body).await?;
     let settings = server.settings();
-    let ask = Ask::read(api, &body.to_bytes(), settings)?;
+    let ask = Ask::read(entry.api(), &body, settings)?;
     entry.ledger.prompt_tok = Some(ask.prompt_tok);
     let natural_tok = settings
         .mean_output_tok
@@ -113,37 +186,4 @@ fn models(server: &Server) -> Bytes {
         }],
     });
     document.to_string().into()
-}
-
-fn stream(body: TokenBody) -> Answer {
-    let mut answer = Response::new(Either::Right(body));
-    let event_stream = HeaderValue::from_static("text/event-stream; charset=utf-8");
-    answer.headers_mut().insert(CONTENT_TYPE, event_stream);
-    named(answer)
-}
-
-fn json(status: u16, body: impl Into<Bytes>) -> Answer {
-    let mut answer = head(status, body.into());
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    answer
-}
-
-fn refused(refusal: Refusal) -> Answer {
-    let allow = refusal.allow;
-    let mut answer = json(refusal.status, refusal.body);
-    if let Some(allow) = allow {
-        answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
-    }
-    answer
-}
-
-fn head(status: u16, body: Bytes) -> Answer {
-    let mut answer = Response::new(Either::Left(Full::new(body)));
-    *answer.status_mut() = StatusCode::from_u16(status).expect("a status of this file");
-    named(answer)
-}
-
-fn named(mut answer: Answer) -> Answer {
-    answer.headers_mut().insert(SERVER, HeaderValue::from_static("underfire-sim"));
-    answer
 }

@@ -7,7 +7,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::future::Future;
 use std::io::Write;
 use std::pin::pin;
@@ -16,16 +15,16 @@ use std::rc::{Rc, Weak};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::engine::{Engine, Event, QueueFull};
+use super::fault::{Line, Link, Script, Wire};
 use super::route;
 use super::settings::Settings;
 use super::stream::{Entry, Mailbox, Plan};
-use super::truth::{Ledger, TruthError, TruthLog, TruthRow};
+use super::truth::{Ended, Ledger, TruthError, TruthLog, TruthRow};
 use crate::clock::{Anchor, Clock, Utc};
 use crate::units::Nanos;
 
@@ -48,6 +47,7 @@ pub struct Server {
     mailboxes: RefCell<HashMap<u64, Rc<Mailbox>>>,
     truth: RefCell<Option<TruthLog>>,
     requests: Cell<u64>,
+    connections: Cell<u64>,
     /// What the driver sleeps until; rung when something is due earlier.
     armed: Cell<Nanos>,
     bell: Rc<Notify>,
@@ -73,6 +73,7 @@ impl Server {
                 mailboxes: RefCell::default(),
                 truth: RefCell::new(truth.map(TruthLog::new)),
                 requests: Cell::new(0),
+                connections: Cell::new(0),
                 armed: Cell::new(Nanos::MAX),
                 bell,
                 flush_at: Cell::new(None),
@@ -84,21 +85,58 @@ impl Server {
     /// Serves one connection until either side ends it.
     pub async fn serve_connection<IO>(self: Rc<Self>, io: IO)
     where
-        IO: AsyncRead + AsyncWrite + Unpin,
+        IO: Line,
     {
+        if self.refuses() {
+            io.reset_on_close();
+            return;
+        }
         // Repeatable to the byte in virtual time, so no wall clock there.
         let has_date = !self.clock.is_virtual();
-        let service = service_fn(move |request| {
-            let answer = route::answer(self.clone(), request);
-            async { Ok::<_, Infallible>(answer.await) }
-        });
+        let link = Rc::new(Link::default());
+        let wire = Wire::new(io, link.clone());
+        let (clock, never_idle) = (self.clock.clone(), self.settings.faults.is_empty());
+        let service = {
+            let link = link.clone();
+            service_fn(move |request| route::answer(self.clone(), link.clone(), request))
+        };
         let connection = http1::Builder::new()
             .writev(false)
             .auto_date_header(has_date)
             .header_read_timeout(None)
-            .serve_connection(TokioIo::new(io), service);
+            .serve_connection(TokioIo::new(wire), service);
         // A client that goes away is no fault of the server's; its requests are in the truth log.
-        let _ = connection.await;
+        if never_idle {
+            let _ = connection.await;
+            return;
+        }
+        tokio::select! {
+            _ = connection => {}
+            () = link.idled(&clock) => {}
+        }
+    }
+
+    /// Whether the connection that has just come is to be turned away. It is a row of the truth log,
+    /// so that every request that a client tried is one.
+    fn refuses(&self) -> bool {
+        if self.settings.faults.is_empty() {
+            return false;
+        }
+        let number = self.connections.replace(self.connections.get() + 1);
+        let age = self.clock.now().since(self.anchor.monotonic);
+        let refuses = self.settings.faults.refuses(self.settings.seed, number, age);
+        if refuses {
+            let mut ledger = Ledger::new(self.clock.now(), false);
+            "refuse".clone_into(&mut ledger.fault);
+            self.note(&ledger.row(String::new(), Ended::Broken));
+        }
+        refuses
+    }
+
+    /// What goes wrong with a request that has just come.
+    pub(super) fn script(&self, number: u64) -> Option<Box<Script>> {
+        let age = self.clock.now().since(self.anchor.monotonic);
+        self.settings.faults.script(self.settings.seed, number, age)
     }
 
     /// Accepts connections until `shutdown` ends, then cuts those that are open.

@@ -1,7 +1,8 @@
 //! What the simulated server is like: its speed, its limits, its chance.
 //!
 //! Plain data and the arithmetic on it, so that a test or a report can say beforehand what the server
-//! will carry. Absent: where it listens and how long (see [`super::run`]), and faults.
+//! will carry. Absent: where it listens and how long (see [`super::run`]), and
+//! what each fault does (see [`super::fault`]).
 //!
 //! # The model
 //! A request holds one of `max_running` slots from the start of its prefill to its last token; behind
@@ -29,6 +30,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::fault::FaultPlan;
 use super::nanoseconds;
 use crate::units::{NS_PER_S, Nanos};
 
@@ -63,6 +65,8 @@ pub struct Settings {
     /// The mean of the geometric length at which an answer ends by itself, unless `ignore_eos` is
     /// asked for. Without it every answer runs to the length asked for.
     pub mean_output_tok: Option<f64>,
+    /// What it does wrong, and to which requests.
+    pub faults: FaultPlan,
 }
 
 impl Default for Settings {
@@ -81,6 +85,7 @@ impl Default for Settings {
             jitter: 0.1,
             seed: 0,
             mean_output_tok: None,
+            faults: FaultPlan::default(),
         }
     }
 }

@@ -39,11 +39,15 @@ impl Mailbox {
         }
     }
 
+    pub(super) fn ready_tok(&self) -> u64 {
+        self.ready_tok.get()
+    }
+
     pub(super) fn set_queued(&self, queued: Nanos) {
         self.queued.set(Some(queued));
     }
 
-    fn watch(&self, context: &Context<'_>) {
+    pub(super) fn watch(&self, context: &Context<'_>) {
         *self.waker.borrow_mut() = Some(context.waker().clone());
     }
 }
@@ -72,6 +76,22 @@ impl Entry {
         self.number
     }
 
+    pub(super) fn api(&self) -> Api {
+        self.api
+    }
+
+    pub(super) fn server(&self) -> &Rc<Server> {
+        &self.server
+    }
+
+    /// Ends it before its last token, which frees its slot.
+    pub(super) fn abort(&mut self, ended: Ended) {
+        if self.is_open {
+            self.ledger.queued = self.server.cancel(self.number);
+            self.end(ended);
+        }
+    }
+
     pub(super) fn end(&mut self, ended: Ended) {
         if !std::mem::take(&mut self.is_open) {
             return;
@@ -84,10 +104,7 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        if self.is_open {
-            self.ledger.queued = self.server.cancel(self.number);
-            self.end(Ended::Cancelled);
-        }
+        self.abort(Ended::Cancelled);
     }
 }
 

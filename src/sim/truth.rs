@@ -22,6 +22,8 @@ pub enum Ended {
     Cancelled,
     /// Answered with an error.
     Refused,
+    /// Ended early by a fault.
+    Broken,
 }
 
 /// One request. Cells are empty where nothing applies.
@@ -56,6 +58,9 @@ pub struct TruthRow {
     pub queued: Option<Nanos>,
     /// How it ended.
     pub ended: Ended,
+    /// The faults that fell on it, joined with `+`; empty where none did.
+    #[serde(default)]
+    pub fault: String,
 }
 
 /// The truth log could not be written or read.
@@ -108,7 +113,7 @@ impl TruthLog {
 }
 
 /// The header, as the fields above are named.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "request_id",
     "arrival_ns",
     "first_ns",
@@ -120,6 +125,7 @@ const COLUMNS: [&str; 11] = [
     "gap_max_ns",
     "queued_ns",
     "ended",
+    "fault",
 ];
 
 /// What is noted of one request while it runs.
@@ -130,6 +136,8 @@ pub(super) struct Ledger {
     pub(super) output_tok: u64,
     pub(super) prompt_tok: Option<u64>,
     pub(super) queued: Option<Nanos>,
+    /// The faults that fall on it.
+    pub(super) fault: String,
     /// `None` where nobody will read them: 8 bytes a token.
     gaps: Option<Vec<Nanos>>,
 }
@@ -143,18 +151,24 @@ impl Ledger {
             output_tok: 0,
             prompt_tok: None,
             queued: None,
+            fault: String::new(),
             gaps: keeps_gaps.then(Vec::new),
         }
     }
 
     /// A token of a stream was handed to the connection.
     pub(super) fn token(&mut self, now: Nanos) {
+        self.tokens(now, 1);
+    }
+
+    /// Tokens of a stream were, in one event.
+    pub(super) fn tokens(&mut self, now: Nanos, count: u64) {
         if let (Some(last), Some(gaps)) = (self.last, self.gaps.as_mut()) {
             gaps.push(now.since(last));
         }
         self.first.get_or_insert(now);
         self.last = Some(now);
-        self.output_tok += 1;
+        self.output_tok += count;
     }
 
     /// An answer was handed over in one piece: no gaps.
@@ -179,6 +193,7 @@ impl Ledger {
             gap_max: gaps.last().copied(),
             queued: self.queued,
             ended,
+            fault: std::mem::take(&mut self.fault),
         }
     }
 }
@@ -227,9 +242,9 @@ mod tests {
         assert!(log.take_failure().is_none());
         let text = String::from_utf8(out.0.take()).expect("text");
         let expected = "request_id,arrival_ns,first_ns,last_ns,output_tok,prompt_tok,gap_p50_ns,\
-                        gap_p99_ns,gap_max_ns,queued_ns,ended\n\
-                        chatcmpl-sim-0,5,10,80,4,3,20,40,40,0,done\n\
-                        cmpl-sim-1,9,,,0,,,,,,refused\n";
+                        gap_p99_ns,gap_max_ns,queued_ns,ended,fault\n\
+                        chatcmpl-sim-0,5,10,80,4,3,20,40,40,0,done,\n\
+                        cmpl-sim-1,9,,,0,,,,,,refused,\n";
         assert_eq!(text, expected);
         assert_eq!(read(text.as_bytes()).expect("its own output"), [full, empty]);
     }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use underfire::client::dialect::Api;
+use underfire::client::dialect::{Api, MaxTokensKey};
 use underfire::clock::monotonic;
 use underfire::prompt::{COMMON_IDS, Prompter, Vocabulary};
 use underfire::replay::job::BodyMaker;
@@ -32,8 +32,10 @@ fn main() {
     ] {
         let maker = BodyMaker {
             api,
-            model: Some("model".to_owned()),
+            models: vec![Some("model".to_owned())],
             include_usage: true,
+            running_usage: false,
+            max_tokens_key: MaxTokensKey::default(),
             ignore_eos: false,
             extra,
             prompter: Prompter::new(0, "bench").with_vocabulary(vocabulary),

@@ -3,8 +3,13 @@
 
 mod architecture;
 mod bad_input;
+mod captures;
+mod faults;
+mod in_flight;
 mod plan;
 mod program;
 mod prompts;
+mod reach;
 mod replay;
+mod sockets;
 mod virtual_time;

@@ -1,7 +1,7 @@
 //! Real runs of the real program, against the simulated server.
 
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use underfire::record::{Outcome, Row, TokenSource};
 use underfire::units::Nanos;
@@ -81,6 +81,38 @@ fn a_trace_can_come_through_a_pipe() {
 }
 
 #[test]
+fn a_pipe_that_stays_open_is_sent_as_it_comes_and_does_not_hold_an_interrupt() {
+    let place = Place::new();
+    let mut child = place
+        .command(&["run", "-", "--out", "run"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(small_trace(3, 5).as_bytes()).expect("a reader");
+    wait_for_lines(&place, 4);
+    interrupt(&child);
+    Said::of(&child.wait_with_output().expect("an end")).expect(130);
+    drop(stdin);
+    assert_eq!(place.rows("run").len(), 3);
+}
+
+/// Until the run has written so many lines of `requests.csv`.
+fn wait_for_lines(place: &Place, lines: usize) {
+    let requests = place.path("run/requests.csv");
+    while std::fs::read_to_string(&requests).map_or(0, |text| text.lines().count()) < lines {
+        std::thread::yield_now();
+    }
+}
+
+fn interrupt(child: &Child) {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it runs");
+}
+
+#[test]
 fn a_bad_row_on_stdin_ends_the_sending_and_keeps_what_was_sent() {
     let place = Place::new();
     let said = piped(&place, &(small_trace(20, 5) + "oops\n")).expect(2);
@@ -143,12 +175,8 @@ fn an_interrupt_keeps_every_row_once_and_marks_the_run() {
         .spawn()
         .expect("the program starts");
     // Until rows have been written, the run is not under way.
-    let requests = place.path("run/requests.csv");
-    while std::fs::read_to_string(&requests).map_or(0, |text| text.lines().count()) < 20 {
-        std::thread::yield_now();
-    }
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it runs");
+    wait_for_lines(&place, 20);
+    interrupt(&child);
     Said::of(&child.wait_with_output().expect("an end")).expect(130);
     let rows = place.rows("run");
     let numbers: Vec<u64> = rows.iter().map(|row| row.row).collect();

@@ -15,8 +15,10 @@ pub struct BodyParams<'a> {
     pub api: Api,
     /// `model`; left out where there is none.
     pub model: Option<&'a str>,
-    /// `max_tokens`, in tokens.
+    /// The longest answer, in tokens.
     pub max_tokens: u32,
+    /// What the body calls it.
+    pub max_tokens_key: MaxTokensKey,
     /// `stream_options.include_usage`.
     pub include_usage: bool,
     /// `stream_options.continuous_usage_stats`: a vendor key, and it implies `include_usage`.
@@ -24,6 +26,33 @@ pub struct BodyParams<'a> {
     /// `ignore_eos`: a vendor key.
     pub ignore_eos: bool,
 }
+
+/// What a body calls the longest answer: newer hosted models take only the second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MaxTokensKey {
+    /// `max_tokens`
+    #[default]
+    MaxTokens,
+    /// `max_completion_tokens`
+    MaxCompletionTokens,
+}
+
+impl std::str::FromStr for MaxTokensKey {
+    type Err = UnknownKey;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "max_tokens" => Ok(Self::MaxTokens),
+            "max_completion_tokens" => Ok(Self::MaxCompletionTokens),
+            _ => Err(UnknownKey(word.to_owned())),
+        }
+    }
+}
+
+/// A word that names no such key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown key `{0}`; known are max_tokens and max_completion_tokens")]
+pub struct UnknownKey(String);
 
 /// What is sent for completion.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +106,10 @@ pub fn body(params: &BodyParams<'_>, prompt: Prompt<'_>) -> Result<Vec<u8>, Body
         (Api::Chat, Prompt::Ids(_)) => return Err(BodyError::IdsToChat),
         (Api::Completions, Prompt::Messages(_)) => return Err(BodyError::MessagesToCompletions),
     }
-    out.extend_from_slice(b",\"max_tokens\":");
+    out.extend_from_slice(match params.max_tokens_key {
+        MaxTokensKey::MaxTokens => b",\"max_tokens\":",
+        MaxTokensKey::MaxCompletionTokens => b",\"max_completion_tokens\":",
+    });
     write_json(&mut out, &params.max_tokens);
     out.extend_from_slice(b",\"stream\":true");
     if params.running_usage {
@@ -141,6 +173,12 @@ mod tests {
             BodyParams { running_usage: true, ..completions },
             Prompt::Ids(&[1, 0, 4_294_967_295]),
             r#"{"model":"m\"1","prompt":[1,0,4294967295],"max_tokens":7,"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#,
+        );
+        let key = "max_completion_tokens".parse().expect("a key");
+        check(
+            BodyParams { model: None, max_tokens_key: key, ..chat },
+            Prompt::Text("a"),
+            r#"{"messages":[{"role":"user","content":"a"}],"max_completion_tokens":7,"stream":true}"#,
         );
         check(
             BodyParams { model: None, ..completions },

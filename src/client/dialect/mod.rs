@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-pub use body::{BodyError, BodyParams, Prompt, body};
+pub use body::{BodyError, BodyParams, MaxTokensKey, Prompt, UnknownKey, body};
 pub use error_text::error_message;
 pub use merge::{MergeError, merge};
 pub use text::append_text;

@@ -53,7 +53,7 @@ chat → http://127.0.0.1:8000 (tiny)
 requests   400 · 398 ok · 1 http_503 · 1 timeout
 errors     0.5% of the 380 due in the window (20 were warm-up)
 tokens     input 400,000 asked, 401,200 got · output 4,000 asked, 4,000 got
-rate       offered 10.03 req/s · completed 9.97 req/s
+rate       offered 10.03 req/s · completed 9.95 req/s
 output     99.47 tok/s in the window · 98.99 tok/s over the whole run
 wasted     0.528 tok/s in the window, on failed requests
 window     37.9 s measured by due time, after 2.0 s of warm-up · drain 0.3 s

@@ -22,6 +22,7 @@ fn any_shape() -> impl Strategy<Value = Shape> {
             duration,
             max_input_tok: tokens.0,
             max_output_tok: tokens.1,
+            server_length: None,
             closed_loop,
         },
     )

@@ -128,6 +128,7 @@ fn the_first_token_takes_200_ms_and_the_others_50() {
         gap_max: Some(ms(50)),
         queued: Some(Nanos::ZERO),
         ended: Ended::Done,
+        fault: String::new(),
     };
     assert_eq!(truth, [expected]);
 }

@@ -43,6 +43,20 @@ pub enum TraceError {
         /// As the user wrote it.
         file: String,
     },
+    /// A length that no model has.
+    #[error(
+        "read {file}, line {line}: {tok} tokens; the limit for a prompt or a completion is {limit}"
+    )]
+    TooLong {
+        /// As the user wrote it.
+        file: String,
+        /// The row's line.
+        line: u64,
+        /// Tokens of the row.
+        tok: u32,
+        /// The most that is read.
+        limit: u32,
+    },
     /// Every row is a failed one, and those are dropped.
     #[error(
         "read {file}: all {rows} rows are recorded with output 0 (failed requests) and were dropped; \

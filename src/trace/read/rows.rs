@@ -118,6 +118,11 @@ impl<R: Read> RowReader<R> {
                     return Err(fault.located(&self.name, number, is_torn));
                 }
             };
+            let tok = parsed.request.input_tok.max(parsed.request.output_tok);
+            if tok > LIMIT_TOK {
+                let file = self.name.to_string();
+                return Err(TraceError::TooLong { file, line: number, tok, limit: LIMIT_TOK });
+            }
             let mut row =
                 Row { at_ns: parsed.at_ns, line: number, offset, request: parsed.request };
             row.request.row = self.next_row;
@@ -153,6 +158,10 @@ impl<R: Read + Seek> RowReader<R> {
         }
     }
 }
+
+/// Tokens of the longest prompt or completion that is read: ten times the longest context of any
+/// model, and 60 MB of words.
+const LIMIT_TOK: u32 = 10_000_000;
 
 /// Whether a bad last line without a line break is one that breaks off, rather than a whole row with a bad
 /// value: Azure's files of 2023 have no last line break either.

@@ -1,0 +1,241 @@
+//! What servers are asked before `t0`, and how their answers settle the vendor keys of a run.
+//!
+//! GETs first (is anybody there, which models, which engine), then one small POST to each server. The
+//! results are told apart from those of rows.
+
+use anyhow::bail;
+use serde_json::{Value, json};
+use tokio::task::LocalSet;
+
+use super::args::RunArgs;
+use super::console::say;
+use super::reach::Way;
+use super::reach_args::Switch;
+use crate::client::preflight::{self, PREFLIGHT_OUTPUT_TOK, Sent, Verdict};
+use crate::client::{Client, Dial, Endpoint, Engine, Probe, ProbeError, ServerFacts, Watch};
+use crate::clock::Clock;
+use crate::record::StreamRecord;
+use crate::replay::job::{BodyMaker, Job};
+use crate::schedule::Planned;
+use crate::trace::Request;
+use crate::units::Nanos;
+
+/// How often a server that is not ready is asked again.
+const READY_POLL: Nanos = Nanos::from_millis(250);
+/// A preflight is given this long, unless `--timeout` says otherwise.
+const PREFLIGHT_LIMIT: Nanos = Nanos::from_secs(60);
+/// Tokens of its prompt.
+const PREFLIGHT_INPUT_TOK: u32 = 8;
+
+/// A server that answers, but would serve no row, or that did not get ready: exit 4.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct NotServed(String);
+
+/// What asking every server told, by target.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    pub(super) facts: Vec<ServerFacts>,
+    /// What the bodies name.
+    pub(super) models: Vec<Option<String>>,
+    /// Those that did not answer at all.
+    pub(super) silent: usize,
+}
+
+/// Asks by GET whatever may be asked. Only where rows could not be sent for it is silence an error.
+pub(super) fn ask(ways: &[Way], args: &RunArgs) -> anyhow::Result<Answers> {
+    on_a_runtime(async |clock: Clock| {
+        let mut answers = Answers::default();
+        for way in ways {
+            let probe = Probe::new(&way.target, &way.route, &way.head, clock.clone());
+            if let Some(limit) = args.reach.wait_ready {
+                wait_ready(&probe, &clock, limit, way).await?;
+            }
+            let facts = match ask_one(&probe, args).await {
+                Ok(facts) => facts,
+                Err(error) if args.target.model.is_some() || args.reach.no_preflight => {
+                    say(&format!("note: {error}; rows are sent all the same"));
+                    answers.silent += 1;
+                    ServerFacts { engine: args.reach.engine.0, ..ServerFacts::default() }
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let first = facts.models.first().map(|model| model.id.clone());
+            let model = args.target.model.clone().or(first);
+            if model.is_none() {
+                let why = facts.refusal.as_deref().unwrap_or("no model is known");
+                say(&format!("note: {why}; requests go out without a model (give --model NAME)"));
+            }
+            answers.models.push(model);
+            answers.facts.push(facts);
+        }
+        Ok(answers)
+    })
+}
+
+async fn ask_one(probe: &Probe<'_>, args: &RunArgs) -> Result<ServerFacts, ProbeError> {
+    let named = args.reach.engine.0;
+    let may_ask = args.reach.may_probe();
+    if !may_ask && args.target.model.is_some() {
+        return Ok(ServerFacts { engine: named, ..ServerFacts::default() });
+    }
+    let mut facts = probe.models().await?;
+    facts.engine = named.or(facts.engine);
+    if may_ask {
+        // A server that leaves these unanswered is still one.
+        let _ = probe.recognise(&mut facts).await;
+    }
+    Ok(facts)
+}
+
+/// Asks until there is an answer that is no server's error.
+async fn wait_ready(
+    probe: &Probe<'_>,
+    clock: &Clock,
+    limit: Nanos,
+    way: &Way,
+) -> anyhow::Result<()> {
+    let deadline = clock.now() + limit;
+    let mut said = false;
+    loop {
+        let why = match probe.is_ready().await {
+            Ok(true) => return Ok(()),
+            Ok(false) => format!("{} answers with an error", way.name),
+            Err(error) => error.to_string(),
+        };
+        if clock.now() >= deadline {
+            let limit_s = limit.as_secs_f64();
+            bail!(NotServed(format!("not ready after {limit_s} s (--wait-ready): {why}")));
+        }
+        if !said {
+            say(&format!("waiting for {} to be ready", way.name));
+            said = true;
+        }
+        clock.sleep_until(deadline.min(clock.now() + READY_POLL)).await;
+    }
+}
+
+/// The vendor keys that every server of a run takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Keys {
+    pub(super) ignore_eos: bool,
+    pub(super) running_usage: bool,
+}
+
+impl Keys {
+    /// Settles the keys; one that was asked for and that a server is not known to take is an error.
+    pub(super) fn settle(answers: &Answers, args: &RunArgs) -> anyhow::Result<Self> {
+        let all_take = |takes: fn(Engine) -> bool| {
+            answers.facts.iter().all(|facts| facts.engine.is_some_and(takes))
+        };
+        // Of a server that says nothing nobody can know, and its rows will tell.
+        let can_tell = answers.silent == 0;
+        if args.target.ignore_eos && can_tell && !all_take(Engine::ignores_eos) {
+            let words = Engine::words_that_ignore_eos();
+            let engines: Vec<String> = answers.facts.iter().map(engine_word).collect();
+            bail!(
+                "--ignore-eos: it is not known that this server takes the key (engine: {})\nhint: \
+                 name the engine by --engine where it is one of {words}",
+                engines.join(", ")
+            );
+        }
+        let running_usage = match args.reach.running_usage {
+            Switch::On => true,
+            Switch::Off => false,
+            Switch::Auto => !args.target.no_usage && all_take(Engine::has_running_usage),
+        };
+        Ok(Self { ignore_eos: args.target.ignore_eos, running_usage })
+    }
+}
+
+/// The engine in a word.
+pub(super) fn engine_word(facts: &ServerFacts) -> String {
+    facts.engine.map_or_else(|| "not recognised".to_owned(), |engine| engine.to_string())
+}
+
+/// One small request to each server. What it says goes to the person and the manifest; a refusal that
+/// every row would meet is an error.
+pub(super) fn preflight(
+    ways: &[Way],
+    endpoints: &[Endpoint],
+    answers: &Answers,
+    bodies: &BodyMaker,
+    args: &RunArgs,
+) -> anyhow::Result<(Vec<Value>, Vec<String>)> {
+    let (mut outcomes, mut notices) = (Vec::new(), Vec::new());
+    for (index, (way, endpoint)) in ways.iter().zip(endpoints).enumerate() {
+        let bodies = BodyMaker { models: vec![answers.models[index].clone()], ..bodies.clone() };
+        let job = bodies.job(planned(index))?;
+        let record = on_a_runtime(async |clock| Ok(send(endpoint, clock, job).await))?;
+        let listed: Vec<String> =
+            answers.facts[index].models.iter().map(|model| model.id.clone()).collect();
+        let sent = Sent {
+            url: &way.name,
+            model: answers.models[index].as_deref(),
+            listed: &listed,
+            has_key: args.reach.has_key(),
+            usage: bodies.include_usage,
+        };
+        match preflight::judge(&record, &sent) {
+            Verdict::Fine(said) => notices.extend(said),
+            Verdict::Refused(why) => bail!(NotServed(why)),
+            Verdict::Unreachable(why) if args.target.model.is_none() => bail!(NotServed(why)),
+            Verdict::Unreachable(why) => notices.push(format!("the preflight failed: {why}")),
+        }
+        if !args.output.quiet {
+            say(&words(&record));
+        }
+        outcomes.push(outcome(&record));
+    }
+    Ok((outcomes, notices))
+}
+
+/// A row that no trace has, so that its prompt is no other's beginning.
+fn planned(index: usize) -> Planned {
+    let request = Request {
+        row: u64::MAX - index as u64,
+        input_tok: PREFLIGHT_INPUT_TOK,
+        output_tok: PREFLIGHT_OUTPUT_TOK,
+        ..Request::default()
+    };
+    Planned { index: 0, due: None, request }
+}
+
+async fn send(endpoint: &Endpoint, clock: Clock, job: Job) -> StreamRecord {
+    let mut settings = endpoint.settings.clone();
+    settings.timeouts.total.get_or_insert(PREFLIGHT_LIMIT);
+    let t0 = clock.now();
+    let client = Client::new(Dial::route(&endpoint.route), clock, t0, settings);
+    client.perform(job.record(Nanos::ZERO), job.body, &Watch::default()).await
+}
+
+fn words(record: &StreamRecord) -> String {
+    let (tokens, chunks) = (output_tok(record), record.tokens.count());
+    let ttft = record
+        .tokens
+        .first()
+        .map_or_else(String::new, |at| format!(", first token after {:.1} ms", at.as_millis_f64()));
+    format!(
+        "preflight: {} · {tokens} tokens in {chunks} chunks{ttft} (not in the results)",
+        record.outcome
+    )
+}
+
+fn outcome(record: &StreamRecord) -> Value {
+    json!({
+        "outcome": record.outcome.to_string(),
+        "ttft_ms": record.tokens.first().map(Nanos::as_millis_f64),
+        "output_tok": output_tok(record),
+        "chunks": record.tokens.count(),
+    })
+}
+
+fn output_tok(record: &StreamRecord) -> u64 {
+    record.usage.and_then(|usage| usage.output_tok).unwrap_or(record.tokens.count())
+}
+
+/// Runs a question to its end on this thread.
+fn on_a_runtime<T>(question: impl AsyncFnOnce(Clock) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    LocalSet::new().block_on(&runtime, async { question(Clock::real()?).await })
+}

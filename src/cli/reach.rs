@@ -1,0 +1,76 @@
+//! The way to every server of a run, from what was typed. Nothing is asked of anybody here.
+
+use anyhow::bail;
+
+use super::args::RunArgs;
+use crate::client::target::{self, Target};
+use crate::client::{Headers, Hop, RequestHead, Route, Tls, Tunnel, proxy, tls_config};
+use crate::report::redact_url;
+
+/// The URL where only a socket is named.
+const SOCKET_URL: &str = "http://localhost";
+
+/// A server that can be sent to.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    pub(super) target: Target,
+    pub(super) route: Route,
+    /// The head of every POST.
+    pub(super) head: RequestHead,
+    /// What it may be called in messages and results.
+    pub(super) name: String,
+}
+
+/// The servers that were named, in order; none where one is to be simulated.
+pub(super) fn ways(args: &RunArgs) -> anyhow::Result<Vec<Way>> {
+    let reach = &args.reach;
+    let mut urls: Vec<&str> = args.target.url.iter().map(String::as_str).collect();
+    if urls.is_empty() && reach.unix_socket.is_some() {
+        urls.push(SOCKET_URL);
+    }
+    let headers = reach.headers()?;
+    let mut ways = Vec::with_capacity(urls.len());
+    for url in &urls {
+        let target = target::endpoint(url, args.target.api)?;
+        let mut route = Route::tcp(target.host.clone(), target.port);
+        if target.tls {
+            route.tls = Some(Tls::new(&target.host, tls_config(&reach.tls())?)?);
+        }
+        let mut head = RequestHead::new(&target.authority, &target.path_and_query, &headers)?;
+        if let Some(path) = &reach.unix_socket {
+            route.hop = Hop::Unix(path.clone());
+        }
+        if let Some(proxy) = &reach.proxy {
+            head = through_proxy(proxy, &target, &mut route, head)?;
+        }
+        ways.push(Way { target, route, head, name: redact_url(url) });
+    }
+    if ways.is_empty() && (reach.proxy.is_some() || reach.has_tls()) {
+        bail!("nothing is reached by TLS or a proxy without a server\nhint: give --url");
+    }
+    Ok(ways)
+}
+
+/// The way to a simulated server of our own. A key is for the servers that were named, so it gets none.
+pub(super) fn own(url: &str, args: &RunArgs) -> anyhow::Result<Way> {
+    let target = target::endpoint(url, args.target.api)?;
+    let head = RequestHead::new(&target.authority, &target.path_and_query, &Headers::default())?;
+    let route = Route::tcp(target.host.clone(), target.port);
+    Ok(Way { target, route, head, name: url.to_owned() })
+}
+
+fn through_proxy(
+    url: &str,
+    target: &Target,
+    route: &mut Route,
+    head: RequestHead,
+) -> anyhow::Result<RequestHead> {
+    let proxy = proxy::proxy(url)?;
+    route.hop = Hop::Tcp { host: proxy.host, port: proxy.port };
+    if target.tls {
+        let (authority, authorization) = (target.host_and_port(), proxy.authorization);
+        route.tunnel = Some(Tunnel { authority, authorization });
+        return Ok(head);
+    }
+    Ok(head.through_proxy(&target.authority, proxy.authorization.as_deref())?)
+}

@@ -1,0 +1,135 @@
+//! The way to a server over the system's network: a socket, a tunnel through a proxy, TLS.
+//!
+//! Every address of a name is tried in turn, of both families. Deliberately absent: proxies from the
+//! environment, and caching of names (a lookup is part of a connection's time).
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+
+use super::stamped::{Stamped, Transport};
+use super::tls::Tls;
+use super::wire::Wire;
+use crate::clock::Clock;
+
+/// A proxy's answer to CONNECT is shorter than this.
+const PROXY_HEAD_BYTES: usize = 16 << 10;
+
+/// What `localhost` means (RFC 6761), on systems too that know only one of them by name. First the
+/// family that servers listen on unless told otherwise.
+const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+/// The way to a server.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Where the socket leads.
+    pub hop: Hop,
+    /// The tunnel that the proxy at the end of the hop is asked for.
+    pub tunnel: Option<Tunnel>,
+    /// TLS with the server.
+    pub tls: Option<Tls>,
+}
+
+/// The other end of a socket.
+#[derive(Clone, Debug)]
+pub enum Hop {
+    /// A host name or address, IPv6 without brackets, and a port.
+    Tcp {
+        /// Name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+/// A CONNECT to a proxy.
+#[derive(Clone)]
+pub struct Tunnel {
+    /// Host and port of the server.
+    pub authority: String,
+    /// `Proxy-Authorization`, a secret.
+    pub authorization: Option<String>,
+}
+
+impl fmt::Debug for Tunnel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tunnel").field(&self.authority).finish()
+    }
+}
+
+impl Route {
+    /// Straight to a port.
+    #[must_use]
+    pub fn tcp(host: impl Into<String>, port: u16) -> Self {
+        Self { hop: Hop::Tcp { host: host.into(), port }, tunnel: None, tls: None }
+    }
+
+    pub(super) async fn dial(&self, clock: &Clock) -> io::Result<Wire> {
+        let mut socket = Stamped::new(self.hop.dial().await?, clock.clone());
+        if let Some(tunnel) = &self.tunnel {
+            tunnel.open(&mut socket).await?;
+        }
+        match &self.tls {
+            Some(tls) => tls.over(socket).await,
+            None => Ok(Wire::Plain(socket)),
+        }
+    }
+}
+
+impl Hop {
+    async fn dial(&self) -> io::Result<Transport> {
+        match self {
+            Self::Tcp { host, port } => {
+                let stream = if host.eq_ignore_ascii_case("localhost") {
+                    let both = LOOPBACK.map(|address| SocketAddr::new(address, *port));
+                    TcpStream::connect(&both[..]).await?
+                } else {
+                    TcpStream::connect((host.as_str(), *port)).await?
+                };
+                stream.set_nodelay(true)?;
+                Ok(Transport::Tcp(stream))
+            }
+            Self::Unix(path) => Ok(Transport::Unix(UnixStream::connect(path).await?)),
+        }
+    }
+}
+
+impl Tunnel {
+    /// Asks for the tunnel and waits until it is there.
+    async fn open(&self, socket: &mut Stamped) -> io::Result<()> {
+        let mut request = format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n", self.authority);
+        if let Some(authorization) = &self.authorization {
+            request.push_str("Proxy-Authorization: ");
+            request.push_str(authorization);
+            request.push_str("\r\n");
+        }
+        request += "\r\n";
+        socket.write_all(request.as_bytes()).await?;
+        let mut head = Vec::with_capacity(512);
+        while !head.ends_with(b"\r\n\r\n") {
+            if head.len() >= PROXY_HEAD_BYTES {
+                return Err(io::Error::other("the proxy's answer to CONNECT has no end"));
+            }
+            // A byte at a time: what follows the head belongs to the server.
+            match socket.read_u8().await {
+                Ok(byte) => head.push(byte),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Err(io::Error::other("the proxy closed the connection at CONNECT"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line).into_owned();
+        match line.split(' ').nth(1) {
+            Some(status) if status.len() == 3 && status.starts_with('2') => Ok(()),
+            _ => Err(io::Error::other(format!("the proxy refused the tunnel: {line}"))),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Signs that an exchange is not what it should be, read from a response's head or an error.
+//!
+//! Pure. Absent: outcomes, which are the stream's to name.
+
+use std::io;
+
+use super::exchange::Head;
+
+/// What a body is that is no stream of events, by its type. Other types are read as one, since not
+/// every server names it.
+pub(super) fn other_form(content_type: &str) -> Option<&'static str> {
+    match content_type {
+        "application/json" | "application/problem+json" => Some("JSON body"),
+        "text/html" => Some("HTML page"),
+        _ => None,
+    }
+}
+
+pub(super) fn is_compressed(head: &Head) -> bool {
+    !matches!(head.encoding.as_str(), "" | "identity")
+}
+
+pub(super) fn compressed_words(head: &Head) -> String {
+    let encoding = &head.encoding;
+    format!(
+        "the answer came compressed (content-encoding: {encoding}) although identity was asked for, \
+         so its events cannot be timed; turn compression off for event streams"
+    )
+}
+
+/// Whether the system says that the peer has gone.
+pub(super) fn is_hangup(error: &hyper::Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return matches!(
+                error.kind(),
+                io::ErrorKind::ConnectionReset
+                    | io::ErrorKind::ConnectionAborted
+                    | io::ErrorKind::BrokenPipe
+                    | io::ErrorKind::NotConnected
+                    | io::ErrorKind::UnexpectedEof
+            );
+        }
+        cause = error.source();
+    }
+    false
+}

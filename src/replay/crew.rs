@@ -1,0 +1,211 @@
+//! The workers of a run: started together, led from the caller's thread, joined at the end.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+
+use super::drain::Shared;
+use super::gate::Capped;
+use super::job::Job;
+use super::lookahead::Lookahead;
+use super::source::{ClosedLoop, FixedSchedule, Source};
+use super::worker::Worker;
+use super::{Event, Mode, Setup};
+use crate::client::{Client, Dial, Endpoint};
+use crate::clock::{Anchor, Clock, monotonic};
+use crate::record::StreamRecord;
+use crate::units::{NS_PER_MS, Nanos};
+
+/// Records that have ended and wait to be written.
+const RECORD_QUEUE: usize = 1 << 16;
+const TICK_SPAN: Nanos = Nanos::from_millis(200);
+/// The caller hears a tick at least this often.
+const TICK: Duration = Duration::from_millis(TICK_SPAN.0 / NS_PER_MS);
+/// From the last preparation to `t0`: time for every worker to arm its timer.
+const LEAD: Nanos = Nanos::from_millis(20);
+
+/// Turns of tasks between two looks at sockets and timer: a send that is due waits for no more than
+/// these, about 0.1 ms.
+const TURNS_PER_LOOK: u32 = 16;
+
+/// The workers of a run, seen from the thread that started them.
+pub(super) struct Crew<'scope> {
+    threads: Vec<ScopedJoinHandle<'scope, io::Result<()>>>,
+    /// One a worker: its `t0`.
+    starts: Vec<oneshot::Sender<Nanos>>,
+    /// Says something once per worker that is ready.
+    ready: Receiver<()>,
+    records: Receiver<Box<StreamRecord>>,
+    shared: Arc<Shared>,
+}
+
+impl<'scope> Crew<'scope> {
+    pub(super) fn start<'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        setup: &'env Setup,
+        queues: &[Arc<Lookahead>],
+        stop: &watch::Sender<bool>,
+    ) -> io::Result<Self> {
+        let shared = Arc::new(Shared::new(queues.len()));
+        let (ended, records) = mpsc::sync_channel(RECORD_QUEUE);
+        let (say_ready, ready) = mpsc::channel();
+        let mut crew = Self { threads: Vec::new(), starts: Vec::new(), ready, records, shared };
+        for (index, queue) in queues.iter().enumerate() {
+            let (start, started) = oneshot::channel();
+            let seat = Seat {
+                index,
+                queue: queue.clone(),
+                shared: crew.shared.clone(),
+                stop: stop.subscribe(),
+            };
+            let (say_ready, ended) = (say_ready.clone(), ended.clone());
+            let thread = std::thread::Builder::new().name(format!("worker-{index}"));
+            let run = move || seat.run(setup, say_ready, started, ended);
+            crew.threads.push(thread.spawn_scoped(scope, run)?);
+            crew.starts.push(start);
+        }
+        Ok(crew)
+    }
+
+    /// Gives the sign to start once all are ready, and hands on what they report until all are done.
+    pub(super) fn lead<C>(
+        &mut self,
+        stop: &watch::Sender<bool>,
+        mut on_event: impl FnMut(Event<'_>) -> Result<(), C>,
+    ) -> Result<(), C> {
+        let mut caller = self.give_start(&mut on_event);
+        let mut ticked = monotonic();
+        loop {
+            let event = match self.records.recv_timeout(TICK) {
+                Ok(record) => Some(Event::Ended(record)),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return caller,
+            };
+            let tick = monotonic().since(ticked) >= TICK_SPAN;
+            // A caller that failed once still gets every record: what was measured counts, whether
+            // or not it can be written.
+            let taken = event.map_or(Ok(()), &mut on_event);
+            caller = caller.and(taken);
+            if tick && caller.is_ok() {
+                ticked = monotonic();
+                caller = on_event(Event::Tick(&self.shared));
+            }
+            if caller.is_err() {
+                stop.send_replace(true);
+            }
+        }
+    }
+
+    fn give_start<C>(
+        &mut self,
+        on_event: &mut impl FnMut(Event<'_>) -> Result<(), C>,
+    ) -> Result<(), C> {
+        let starts = std::mem::take(&mut self.starts);
+        // A worker that cannot start drops its end without a word; its error comes at the join.
+        if self.ready.iter().take(starts.len()).count() < starts.len() {
+            return Ok(());
+        }
+        let now = Anchor::now();
+        let t0 = now.monotonic + LEAD;
+        let told = on_event(Event::Started(Anchor { monotonic: t0, utc: now.utc_at(t0) }));
+        for start in starts {
+            let _ = start.send(t0);
+        }
+        told
+    }
+
+    pub(super) fn join(self) -> io::Result<()> {
+        for thread in self.threads {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        }
+        Ok(())
+    }
+}
+
+/// How many of `slots` are those of worker `index` of `workers`.
+fn share_of(slots: usize, workers: usize, index: usize) -> usize {
+    slots / workers + usize::from(index < slots % workers)
+}
+
+/// A worker's thread before it has a clock.
+struct Seat {
+    index: usize,
+    queue: Arc<Lookahead>,
+    shared: Arc<Shared>,
+    stop: watch::Receiver<bool>,
+}
+
+impl Seat {
+    fn run(
+        self,
+        setup: &Setup,
+        ready: Sender<()>,
+        start: oneshot::Receiver<Nanos>,
+        records: SyncSender<Box<StreamRecord>>,
+    ) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .event_interval(TURNS_PER_LOOK)
+            .build()?;
+        tokio::task::LocalSet::new().block_on(&runtime, async move {
+            let clock = Clock::real()?;
+            let _ = ready.send(());
+            // Held on to, it would keep the leader waiting for workers that never came to be.
+            drop(ready);
+            let Ok(t0) = start.await else {
+                return Ok(());
+            };
+            match setup.mode {
+                Mode::Open => self.work(setup, clock, t0, FixedSchedule::new(), records).await,
+                Mode::Closed { slots, until } => {
+                    let workers = setup.workers.min(slots).max(1);
+                    let slots = share_of(slots, workers, self.index);
+                    self.work(setup, clock, t0, ClosedLoop::new(slots, until), records).await;
+                }
+                Mode::Capped { slots, last_due } => {
+                    let workers = setup.workers.min(slots).max(1);
+                    let slots = share_of(slots, workers, self.index);
+                    let source = Capped::new(FixedSchedule::new(), slots, last_due);
+                    self.work(setup, clock, t0, source, records).await;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    async fn work(
+        self,
+        setup: &Setup,
+        clock: Clock,
+        t0: Nanos,
+        source: impl Source<Job>,
+        records: SyncSender<Box<StreamRecord>>,
+    ) {
+        let client = |target: &Endpoint| {
+            let dial = Dial::route(&target.route);
+            Client::new(dial, clock.clone(), t0, target.settings.clone())
+        };
+        let worker = Worker {
+            clients: setup.targets.iter().map(client).collect(),
+            clock,
+            t0,
+            source,
+            rows: self.queue,
+            stop: self.stop,
+            drain: setup.drain,
+            shared: self.shared,
+            index: self.index,
+            sink: Rc::new(move |record| {
+                // The receiver outlives the workers.
+                let _ = records.send(Box::new(record));
+            }),
+            done: false,
+        };
+        worker.run().await;
+    }
+}

@@ -1,0 +1,84 @@
+//! Rows that ask for more than a server takes in all: found before anything is sent, or cut to fit.
+//!
+//! The prompt is cut first, since the length of an answer decides how long it loads the server; only
+//! an answer that leaves no room for any prompt is cut too. Deliberately absent: what a chat template
+//! adds to a prompt, which only the server knows.
+
+use super::plan::clip_input;
+use crate::trace::Request;
+
+/// The most that a server takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerLength {
+    /// Prompt and completion together, in tokens; at least 2.
+    pub tok: u64,
+    /// Cut rows to fit.
+    pub clip: bool,
+}
+
+/// How a row stands to a server's length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// As it is.
+    Fits,
+    /// After cutting.
+    Clipped,
+    /// It does not.
+    TooLong,
+}
+
+impl ServerLength {
+    /// Holds a row to the length. A prompt in the trace's own words cannot be cut.
+    pub(super) fn apply(self, request: &mut Request) -> Fit {
+        if total_tok(request) <= self.tok {
+            return Fit::Fits;
+        }
+        if !self.clip {
+            return Fit::TooLong;
+        }
+        let most = |tok: u64| u32::try_from(tok).unwrap_or(u32::MAX);
+        let output_tok = request.output_tok.min(most(self.tok.saturating_sub(1)).max(1));
+        let room_tok = self.tok.saturating_sub(u64::from(output_tok)).max(1);
+        clip_input(request, Some(most(room_tok)));
+        request.output_tok = output_tok;
+        if total_tok(request) <= self.tok { Fit::Clipped } else { Fit::TooLong }
+    }
+}
+
+/// Prompt and completion together.
+pub(super) fn total_tok(request: &Request) -> u64 {
+    u64::from(request.input_tok) + u64::from(request.output_tok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Content;
+
+    #[test]
+    fn the_prompt_gives_way_and_then_the_answer() {
+        let check = |input_tok: u32, output_tok: u32, fit: Fit, expect: (u32, u32)| {
+            let mut request = Request { input_tok, output_tok, ..Request::default() };
+            assert_eq!(ServerLength { tok: 100, clip: true }.apply(&mut request), fit);
+            assert_eq!((request.input_tok, request.output_tok), expect);
+            let mut request = Request { input_tok, output_tok, ..Request::default() };
+            let fit = if fit == Fit::Fits { fit } else { Fit::TooLong };
+            assert_eq!(ServerLength { tok: 100, clip: false }.apply(&mut request), fit);
+            assert_eq!((request.input_tok, request.output_tok), (input_tok, output_tok));
+        };
+        check(60, 40, Fit::Fits, (60, 40));
+        check(61, 40, Fit::Clipped, (60, 40));
+        check(5_000, 99, Fit::Clipped, (1, 99));
+        check(5, 5_000, Fit::Clipped, (1, 99));
+        check(u32::MAX, u32::MAX, Fit::Clipped, (1, 99));
+    }
+
+    #[test]
+    fn words_of_the_trace_stand() {
+        let content = Content { prompt: Some("as it is".into()), ..Content::default() };
+        let content = Some(Box::new(content));
+        let mut request = Request { input_tok: 500, output_tok: 10, content, ..Request::default() };
+        assert_eq!(ServerLength { tok: 100, clip: true }.apply(&mut request), Fit::TooLong);
+        assert_eq!(request.input_tok, 500);
+    }
+}

@@ -1,0 +1,158 @@
+//! Responses: their heads, and the one type that all their bodies have.
+//!
+//! Absent: what is answered to what (see `route`), and the bytes of a generation.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::header::{
+    ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, SERVER,
+};
+use hyper::{Response, StatusCode};
+
+use super::fault::{Broken, FaultyBody, Link};
+use super::refusal::Refusal;
+use super::stream::TokenBody;
+use crate::clock::Clock;
+
+pub(super) type Answer = Response<AnswerBody>;
+
+/// The body of a response.
+pub(super) struct AnswerBody {
+    kind: Kind,
+    /// Dropped with the body, which is when the answer has been given: held, and never read.
+    parting: Option<Parting>,
+}
+
+enum Kind {
+    Whole(Full<Bytes>),
+    Tokens(Box<TokenBody>),
+    Faulty(Box<FaultyBody>),
+}
+
+/// Tells a connection when its answer is over.
+pub(super) struct Parting {
+    pub(super) link: Rc<Link>,
+    pub(super) clock: Clock,
+}
+
+impl Drop for Parting {
+    fn drop(&mut self) {
+        self.link.end(self.clock.now());
+    }
+}
+
+impl AnswerBody {
+    /// The same body, which tells of its end.
+    pub(super) fn parting(mut self, parting: Option<Parting>) -> Self {
+        self.parting = parting;
+        self
+    }
+}
+
+impl From<Kind> for AnswerBody {
+    fn from(kind: Kind) -> Self {
+        Self { kind, parting: None }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        // Neither of the first two fails.
+        match &mut self.kind {
+            Kind::Whole(body) => {
+                Pin::new(body).poll_frame(context).map(|frame| frame?.ok().map(Ok))
+            }
+            Kind::Tokens(body) => {
+                Pin::new(&mut **body).poll_frame(context).map(|frame| frame?.ok().map(Ok))
+            }
+            Kind::Faulty(body) => Pin::new(&mut **body).poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Whole(body) => body.is_end_stream(),
+            Kind::Tokens(body) => body.is_end_stream(),
+            Kind::Faulty(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Whole(body) => body.size_hint(),
+            _ => SizeHint::default(),
+        }
+    }
+}
+
+/// A stream of tokens.
+pub(super) fn stream(body: TokenBody) -> Answer {
+    events(Kind::Tokens(Box::new(body)))
+}
+
+/// A stream of tokens with faults.
+pub(super) fn faulty_stream(body: FaultyBody, gzip: bool) -> Answer {
+    let mut answer = events(Kind::Faulty(Box::new(body)));
+    if gzip {
+        answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    answer
+}
+
+fn events(body: Kind) -> Answer {
+    let mut answer = Response::new(body.into());
+    let event_stream = HeaderValue::from_static("text/event-stream; charset=utf-8");
+    answer.headers_mut().insert(CONTENT_TYPE, event_stream);
+    named(answer)
+}
+
+/// One JSON document.
+pub(super) fn json(status: u16, body: impl Into<Bytes>) -> Answer {
+    let mut answer = head(status, body.into());
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+/// An error.
+pub(super) fn refused(refusal: Refusal) -> Answer {
+    let (allow, retry_after_s) = (refusal.allow, refusal.retry_after_s);
+    let mut answer = json(refusal.status, refusal.body);
+    if let Some(allow) = allow {
+        answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+    }
+    if let Some(seconds) = retry_after_s {
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    answer
+}
+
+/// Another place to go to, which is this server too: a client that follows shows up in the log.
+pub(super) fn redirect(status: u16, path: &'static str) -> Answer {
+    let mut answer = head(status, Bytes::from_static(b"moved on purpose"));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    answer.headers_mut().insert(LOCATION, HeaderValue::from_static(path));
+    answer
+}
+
+/// A body of no particular type.
+pub(super) fn head(status: u16, body: Bytes) -> Answer {
+    let mut answer = Response::new(Kind::Whole(Full::new(body)).into());
+    *answer.status_mut() = StatusCode::from_u16(status).expect("a status of this program");
+    named(answer)
+}
+
+fn named(mut answer: Answer) -> Answer {
+    answer.headers_mut().insert(SERVER, HeaderValue::from_static("underfire-sim"));
+    answer
+}
