@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::content_args::ContentArgs;
 use super::reach_args::ReachArgs;
 use crate::client::dialect::Api;
 use crate::metrics::abort::AbortRule;
@@ -26,6 +27,8 @@ pub struct RunArgs {
     pub(super) reading: ReadArgs,
     #[command(flatten)]
     pub(super) shape: ShapeArgs,
+    #[command(flatten)]
+    pub(super) content: ContentArgs,
     #[command(flatten)]
     pub(super) limits: LimitArgs,
     #[command(flatten)]

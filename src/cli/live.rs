@@ -14,12 +14,13 @@ use crate::metrics::abort::{AbortReason, AbortWatch};
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::Event;
 use crate::replay::drain::{Shared, Stop};
-use crate::report::Recorder;
+use crate::report::{Recorder, TextFile};
 use crate::units::Nanos;
 
 /// Takes the events of a run.
 pub(super) struct Live {
     recorder: Recorder,
+    texts: Option<TextFile>,
     progress: Option<ProgressBar>,
     planned: Option<u64>,
     started: Option<Anchor>,
@@ -39,6 +40,7 @@ const CPU_EVERY: Nanos = Nanos::from_millis(200);
 impl Live {
     pub(super) fn new(
         recorder: Recorder,
+        texts: Option<TextFile>,
         planned: Option<u64>,
         quiet: bool,
         abort: AbortWatch,
@@ -51,6 +53,7 @@ impl Live {
         });
         Self {
             recorder,
+            texts,
             progress,
             planned,
             started: None,
@@ -75,7 +78,10 @@ impl Live {
             Event::Settled(before) => {
                 self.recorder.settled(before).context("cannot write results")?;
             }
-            Event::Tick(shared) => self.show(shared),
+            Event::Tick(shared) => {
+                self.texts.as_mut().map_or(Ok(()), TextFile::flush)?;
+                self.show(shared);
+            }
         }
         let elapsed = self.elapsed();
         if elapsed >= self.next_cpu {
@@ -109,6 +115,9 @@ impl Live {
             Stop::Sending.request(&self.stop);
             self.stopped = Some(reason);
         }
+        if let Some(texts) = &mut self.texts {
+            texts.write(&record)?;
+        }
         self.recorder.record(record).context("cannot write results")
     }
 
@@ -140,6 +149,11 @@ impl Live {
         let _ = self.recorder.flush();
         if let Some(progress) = self.progress {
             progress.finish_and_clear();
+        }
+        if let Some(mut texts) = self.texts
+            && let Err(error) = texts.flush()
+        {
+            say(&format!("warning: {error}"));
         }
         (self.recorder, self.started, self.stopped)
     }

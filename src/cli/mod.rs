@@ -5,10 +5,13 @@
 
 mod args;
 mod ask;
+mod calibrate;
 mod console;
+mod content_args;
 mod cpu;
 mod disk;
 mod live;
+mod prompts;
 mod reach;
 mod reach_args;
 mod report;

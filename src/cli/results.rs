@@ -9,6 +9,7 @@ use serde_json::json;
 use super::Exit;
 use super::args::RunArgs;
 use super::console::{complain, print, say};
+use super::prompts::Prepared;
 use super::server::Server;
 use super::traffic::Traffic;
 use crate::clock::Anchor;
@@ -52,6 +53,7 @@ impl Results {
         traffic: &Traffic,
         facts: Option<&PlanFacts>,
         server: &Server,
+        prepared: &Prepared,
         folder: Folder,
     ) -> anyhow::Result<Self> {
         let command: Vec<String> = std::env::args().skip(1).collect();
@@ -67,7 +69,7 @@ impl Results {
             api: Some(args.target.api.to_string()),
             server: server.about(),
             labels: args.output.label.iter().cloned().collect(),
-            notices: [traffic.notices(), &server.notices]
+            notices: [traffic.notices(), &server.notices, &prepared.notices]
                 .concat()
                 .into_iter()
                 .chain(cap_words(args))
@@ -83,6 +85,8 @@ impl Results {
             target: server.words.clone(),
             model: server.model(),
             folder: Some(folder.path().display().to_string()),
+            input_remedy: prepared.input_remedy.map(str::to_owned),
+            cache_unasked_tok: prepared.cache_unasked_tok,
             ..RunFacts::default()
         };
         let results =

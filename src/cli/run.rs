@@ -1,12 +1,16 @@
 //! `underfire run`: a source, a server, a run folder.
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use tokio::sync::watch;
 
 use super::args::RunArgs;
 use super::ask::NotServed;
 use super::console::{complain, print, say};
+use super::content_args::Given;
 use super::live::{Live, stop_on_signals};
+use super::prompts::{self, Prepared};
 use super::reach::ways;
 use super::results::{Ending, Results};
 use super::server::Server;
@@ -20,7 +24,7 @@ use crate::prompt::Prompter;
 use crate::replay::drain::Stop;
 use crate::replay::job::BodyMaker;
 use crate::replay::{self, Mode, ReplayError, Setup, capacity};
-use crate::report::{Folder, Recorder};
+use crate::report::{Folder, Recorder, TextFile};
 use crate::schedule::PlanFacts;
 use crate::sim;
 use crate::units::Nanos;
@@ -31,6 +35,7 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
     if !args.output.quiet {
         traffic.say_notices();
     }
+    let given = args.content.read(args.target.api, args.shape.seed, traffic.request_body())?;
     let facts = traffic.look_ahead()?;
     match &facts {
         Some(facts) => check_plan(args, &traffic, facts)?,
@@ -46,14 +51,14 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Ok);
     }
-    match reach(args) {
+    match reach(args, &given) {
         Ok(server) => {
             let facts = match max_len_tok(server.as_ref()) {
                 Some(tok) => traffic.fit(tok, args.reach.clip_to_server, facts)?,
                 None => facts,
             };
             write_plan(args, &traffic)?;
-            replay(args, &traffic, facts.as_ref(), server, quit)
+            replay(args, &traffic, facts.as_ref(), given, server, quit)
         }
         Err(error) if error.is::<ProbeError>() || error.is::<NotServed>() => {
             complain(&error);
@@ -98,13 +103,13 @@ fn max_len_tok(server: Option<&Server>) -> Option<u64> {
 }
 
 /// The server at `--url`, asked before any folder is made; `None` where one is to be simulated.
-fn reach(args: &RunArgs) -> anyhow::Result<Option<Server>> {
+fn reach(args: &RunArgs, given: &Given) -> anyhow::Result<Option<Server>> {
     let ways = ways(args)?;
     if ways.is_empty() {
         return Ok(None);
     }
     let mut server = Server::at(ways, args)?;
-    let bodies = bodies(args, &server, &Utc::now().compact());
+    let bodies = bodies(args, given, &server, &Utc::now().compact());
     server.preflight(timeouts(args), &bodies, args)?;
     Ok(Some(server))
 }
@@ -113,10 +118,12 @@ fn replay(
     args: &RunArgs,
     traffic: &Traffic,
     facts: Option<&PlanFacts>,
+    given: Given,
     server: Option<Server>,
     quit: fn(Exit) -> !,
 ) -> anyhow::Result<Exit> {
     let started = Utc::now().compact();
+    let texts = args.content.save_text.as_deref().map(TextFile::create).transpose()?;
     let name = args.output.name.as_deref().unwrap_or(traffic.name());
     let folder = Folder::create(args.output.out.as_deref(), name, &started)?;
     let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
@@ -141,14 +148,16 @@ fn replay(
     {
         say(&format!("warning: {warning}"));
     }
+    let mut setup = setup(args, &given, &server, &started, facts);
+    let mut prepared = Prepared::prepare(args, facts, given, &server, &mut setup)?;
+    prepared.prime(args, &setup)?;
     let (stop, _) = watch::channel(Stop::No);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
-    let results = Results::open(args, traffic, facts, &server, folder)?;
+    let results = Results::open(args, traffic, facts, &server, &prepared, folder)?;
 
     let abort = AbortWatch::new(&args.judgement.abort_on, args.judgement.max_refused);
     let rows = facts.map(|facts| facts.rows);
-    let mut live = Live::new(recorder, rows, args.output.quiet, abort, stop.clone());
-    let setup = setup(args, &server, &started, facts);
+    let mut live = Live::new(recorder, texts, rows, args.output.quiet, abort, stop.clone());
     if let Some(words) = shortage(&setup, facts) {
         say(&format!("warning: {words}"));
     }
@@ -162,7 +171,9 @@ fn replay(
     };
     let has_truth = server.end();
     // Whatever went wrong, what was measured is written first.
-    let exit = results.close(recorder, ending, has_truth, &traffic.late_notices());
+    let mut late = traffic.late_notices();
+    late.extend(prompts::below_least(&setup));
+    let exit = results.close(recorder, ending, has_truth, &late);
     ran.map_err(|error| match error {
         ReplayError::Worker(error) => anyhow::Error::new(error).context("cannot start a worker"),
         ReplayError::Plan(error) => error.into(),
@@ -209,7 +220,7 @@ fn timeouts(args: &RunArgs) -> Timeouts {
     }
 }
 
-fn bodies(args: &RunArgs, server: &Server, started: &str) -> BodyMaker {
+fn bodies(args: &RunArgs, given: &Given, server: &Server, started: &str) -> BodyMaker {
     let salt = match args.shape.salt.as_str() {
         "none" => "",
         // Another one in every run: its start and its process.
@@ -223,16 +234,25 @@ fn bodies(args: &RunArgs, server: &Server, started: &str) -> BodyMaker {
         running_usage: server.keys.running_usage,
         max_tokens_key: args.reach.max_tokens_key,
         ignore_eos: server.keys.ignore_eos,
+        extra: given.extra.clone(),
         prompter: Prompter::new(args.shape.seed, salt),
+        keep_text: args.content.save_text.is_some(),
+        below_least: Arc::default(),
     }
 }
 
-fn setup(args: &RunArgs, server: &Server, started: &str, facts: Option<&PlanFacts>) -> Setup {
+fn setup(
+    args: &RunArgs,
+    given: &Given,
+    server: &Server,
+    started: &str,
+    facts: Option<&PlanFacts>,
+) -> Setup {
     let limits = &args.limits;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Setup {
         targets: server.endpoints(timeouts(args), args.output.chunks),
-        bodies: bodies(args, server, started),
+        bodies: bodies(args, given, server, started),
         workers: limits.workers.map_or(cores, usize::from),
         mode: mode(args, facts),
         drain: limits.drain.unwrap_or_default(),

@@ -171,6 +171,16 @@ impl Server {
         self.ways.iter().map(endpoint).collect()
     }
 
+    /// For a question to the first one's tokenizer.
+    pub(super) fn tokenize_path(&self) -> String {
+        self.ways.first().map(|way| way.target.tokenize_path()).unwrap_or_default()
+    }
+
+    /// Whether all are simulated, so that a word is a token.
+    pub(super) fn is_simulated(&self) -> bool {
+        self.answers.facts.iter().all(|facts| facts.engine == Some(Engine::Underfire))
+    }
+
     /// Ends a simulated server; true where there was one, whose truth log is then whole.
     pub(super) fn end(self) -> bool {
         self.child.is_some()

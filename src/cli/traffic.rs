@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::args::RunArgs;
@@ -80,6 +81,14 @@ impl Traffic {
         match &self.kind {
             Kind::Trace(trace) => trace.notices(),
             Kind::Workload(_) => &[],
+        }
+    }
+
+    /// What a workload wants in every body.
+    pub(super) fn request_body(&self) -> Option<&RawValue> {
+        match &self.kind {
+            Kind::Trace(_) => None,
+            Kind::Workload(workload) => workload.request(),
         }
     }
 

@@ -179,6 +179,19 @@ impl RequestHead {
         request
     }
 
+    /// A POST of a question to another path at the same server.
+    pub(super) fn post_to(
+        &self,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, HeadError> {
+        let mut request = self.post(body);
+        let uri = format!("{}{path}", self.prefix);
+        *request.uri_mut() = uri.parse().map_err(|_| HeadError::Path)?;
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        Ok(request)
+    }
+
     /// A GET of another path at the same server.
     pub(super) fn get(&self, path: &str) -> Result<Request<Full<Bytes>>, HeadError> {
         let mut request = Request::new(Full::new(Bytes::new()));

@@ -4,6 +4,7 @@
 //! that was due, and returns it with everything that was observed. Deliberately absent: schedules
 //! (see [`crate::replay`]), retries, redirects, statistics.
 
+mod ask;
 mod connect;
 mod engine;
 mod exchange;

@@ -231,6 +231,9 @@ impl<'a> Stream<'a> {
         if chunk.is_answer() {
             record.first_answer.get_or_insert(at);
         }
+        if let (Some(_), Some(saved)) = (chunk.kind, &mut record.text) {
+            dialect::append_text(event.data, saved);
+        }
         if let Some(kind) = chunk.kind {
             record.tokens.push(at, kind, chunk.usage.and_then(|usage| usage.output_tok));
         }

@@ -30,6 +30,15 @@ pub struct Target {
     pub authority: String,
 }
 
+impl Target {
+    /// For the request line of a question to the tokenizer, which stands beside the versioned API.
+    #[must_use]
+    pub fn tokenize_path(&self) -> String {
+        let query = self.models_path.find('?').map_or("", |at| &self.models_path[at..]);
+        format!("{}/tokenize{query}", self.base_path)
+    }
+}
+
 /// The URL without its query, fit for results and messages.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -266,6 +275,19 @@ mod tests {
             let target = endpoint(base, Api::Chat).expect(base);
             assert_eq!(target.models_path, expect, "{base}");
             assert_eq!(target.base_path, base_path, "{base}");
+        }
+    }
+
+    #[test]
+    fn the_tokenizer_stands_beside_the_version() {
+        for (base, expect) in [
+            ("http://h", "/tokenize"),
+            ("http://h/v1/", "/tokenize"),
+            ("http://h/x/v1/chat/completions", "/x/tokenize"),
+            ("http://h/x/chat/completions", "/x/tokenize"),
+            ("http://h/v1?key=k", "/tokenize?key=k"),
+        ] {
+            assert_eq!(endpoint(base, Api::Chat).expect(base).tokenize_path(), expect, "{base}");
         }
     }
 

@@ -31,7 +31,7 @@ impl AskedGot {
 pub struct Tally {
     /// Rows by outcome.
     pub outcomes: BTreeMap<Outcome, u64>,
-    /// Prompt tokens asked for, over all rows.
+    /// Prompt tokens asked for, over all rows that asked for a number.
     pub input_tok_asked: u64,
     /// Completion tokens asked for, over all rows.
     pub output_tok_asked: u64,
@@ -57,8 +57,8 @@ impl Tally {
     pub(super) fn add(&mut self, row: &Row) {
         *self.outcomes.entry(row.outcome).or_default() += 1;
         let (input_asked, output_asked) =
-            (u64::from(row.input_tok_asked), u64::from(row.output_tok_asked));
-        self.input_tok_asked += input_asked;
+            (row.input_tok_asked.map(u64::from), u64::from(row.output_tok_asked));
+        self.input_tok_asked += input_asked.unwrap_or(0);
         self.output_tok_asked += output_asked;
         self.input_tok += row.input_tok.unwrap_or(0);
         self.input_counted += u64::from(row.input_tok.is_some());
@@ -70,8 +70,8 @@ impl Tally {
             }
             return;
         }
-        if let Some(got) = row.input_tok {
-            self.ok_input.add(input_asked, got);
+        if let (Some(asked), Some(got)) = (input_asked, row.input_tok) {
+            self.ok_input.add(asked, got);
         }
         match (row.token_source, row.output_tok) {
             (Some(TokenSource::Events), _) => self.ok_by_events += 1,

@@ -17,7 +17,7 @@ fn stream(outcome: Outcome, due_ms: u64, at_ms: &[u64], output: Option<u64>) -> 
         sent: (outcome != Outcome::Unsent).then_some(Nanos(due_ms * MS)),
         http_status: (outcome != Outcome::Unsent).then_some(200),
         output_tok_asked: 10,
-        input_tok_asked: 100,
+        input_tok_asked: Some(100),
         usage: output.map(|n| Usage {
             input_tok: Some(100),
             output_tok: Some(n),

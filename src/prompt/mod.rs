@@ -1,86 +1,29 @@
 //! Prompts of a wanted length, the same for the same seed and row on every machine.
 //!
-//! A prompt is words that are one token each in common vocabularies: `n` tokens are `n` words. The
-//! words of a shared prefix come from the block's id, so equal ids give equal bytes; the rest comes
-//! from the row. The salt goes into both, so that no run hits the prefix cache another one filled.
-//! Deliberately absent: a tokenizer, and counts adjusted to one server.
+//! A prompt is pieces that are one token each on the server: words, or token ids where it takes them.
+//! [`Vocabulary`] has the pieces and says how many make up a length. The pieces of a shared prefix come
+//! from the block's id, so equal ids give equal bytes; the rest comes from the row. The salt goes into
+//! both, so that no run hits the prefix cache another one filled. Prompts that a trace or a file of
+//! prompts ([`corpus`]) gives are passed on as they are. Deliberately absent: a tokenizer, and
+//! questions to a server.
+
+pub mod corpus;
+pub mod tokenized;
+mod vocabulary;
+mod words;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use serde_json::value::RawValue;
 
+use self::corpus::Corpus;
+use self::vocabulary::Pieces;
+pub use self::vocabulary::{COMMON_IDS, Fit, SLOTS, Vocabulary};
+pub use self::words::CANDIDATES;
 use crate::trace::{Content, Request};
-
-/// Common words with one token each (leading space included) in the vocabularies of the GPT, Llama
-/// and Qwen families. 64 of them, so that six random bits choose one.
-const WORDS: [&str; 64] = [
-    "time",
-    "people",
-    "water",
-    "year",
-    "way",
-    "day",
-    "man",
-    "world",
-    "life",
-    "hand",
-    "part",
-    "child",
-    "eye",
-    "woman",
-    "place",
-    "work",
-    "week",
-    "case",
-    "point",
-    "government",
-    "company",
-    "number",
-    "group",
-    "problem",
-    "fact",
-    "night",
-    "house",
-    "book",
-    "story",
-    "job",
-    "word",
-    "business",
-    "issue",
-    "side",
-    "kind",
-    "head",
-    "service",
-    "friend",
-    "father",
-    "power",
-    "hour",
-    "game",
-    "line",
-    "end",
-    "member",
-    "law",
-    "car",
-    "city",
-    "community",
-    "name",
-    "president",
-    "team",
-    "minute",
-    "idea",
-    "body",
-    "information",
-    "back",
-    "parent",
-    "face",
-    "others",
-    "level",
-    "office",
-    "door",
-    "health",
-];
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -89,6 +32,21 @@ pub enum Words<'a> {
     Text(Cow<'a, str>),
     /// The messages of a chat, as JSON.
     Messages(&'a RawValue),
+    /// Token ids.
+    Ids(Vec<u32>),
+}
+
+/// Everything that one row says.
+#[derive(Clone, Debug)]
+pub struct Asked<'a> {
+    /// The prompt.
+    pub words: Words<'a>,
+    /// A JSON object that the file of prompts wants merged into the body.
+    pub body: Option<&'a RawValue>,
+    /// Tokens asked for; `None` where the prompt comes from a file, whose lengths nobody counted.
+    pub input_tok: Option<u32>,
+    /// The row asks for fewer tokens than the least prompt has on this server.
+    pub is_below_least: bool,
 }
 
 /// The JSON object that a row wants merged into its request, when it has one.
@@ -97,11 +55,12 @@ pub fn own_body(request: &Request) -> Option<&RawValue> {
     request.content.as_deref()?.body.as_deref()
 }
 
-/// What a text's words are drawn from.
+/// What a text's pieces are drawn from.
 #[derive(Clone, Copy)]
 enum Origin {
     Row = 1,
     Block = 2,
+    Probe = 3,
 }
 
 /// Makes the prompts of one run.
@@ -109,6 +68,8 @@ enum Origin {
 pub struct Prompter {
     seed: u64,
     salt: u64,
+    vocabulary: Vocabulary,
+    corpus: Option<Arc<Corpus>>,
 }
 
 impl Prompter {
@@ -119,36 +80,79 @@ impl Prompter {
         let salt = salt.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
-        Self { seed, salt }
+        Self { seed, salt, vocabulary: Vocabulary::default(), corpus: None }
     }
 
-    /// What a row asks, in words: those the trace gives, as they are, else as many as it counts.
+    /// The same prompts in the words of one server.
     #[must_use]
-    pub fn words<'a>(&self, request: &'a Request) -> Words<'a> {
+    pub fn with_vocabulary(self, vocabulary: Vocabulary) -> Self {
+        Self { vocabulary, ..self }
+    }
+
+    /// Prompts from a file, for all rows that bring none of their own.
+    #[must_use]
+    pub fn with_corpus(self, corpus: Option<Arc<Corpus>>) -> Self {
+        Self { corpus, ..self }
+    }
+
+    /// Tokens of the shortest prompt that can be made.
+    #[must_use]
+    pub fn least_tok(&self) -> u32 {
+        self.vocabulary.fit.overhead_tok.saturating_add(1)
+    }
+
+    /// What a row asks: in the trace's words, else in the next ones of the file of prompts, else in as
+    /// many as it counts.
+    #[must_use]
+    pub fn ask<'a>(&'a self, request: &'a Request) -> Asked<'a> {
+        let given =
+            |words, body, input_tok| Asked { words, body, input_tok, is_below_least: false };
+        let counted = Some(request.input_tok);
         match request.content.as_deref() {
-            Some(Content { messages: Some(messages), .. }) => Words::Messages(messages),
-            Some(Content { prompt: Some(prompt), .. }) => Words::Text(Cow::Borrowed(prompt)),
-            _ => Words::Text(Cow::Owned(self.text(request))),
+            Some(Content { messages: Some(messages), .. }) => {
+                return given(Words::Messages(messages), None, counted);
+            }
+            Some(Content { prompt: Some(prompt), .. }) => {
+                return given(Words::Text(Cow::Borrowed(prompt)), None, counted);
+            }
+            _ => {}
         }
+        if let Some(corpus) = &self.corpus {
+            let entry = corpus.of_row(request.row);
+            let words = match (&entry.messages, &entry.prompt) {
+                (Some(messages), _) => Words::Messages(messages),
+                (None, prompt) => Words::Text(Cow::Borrowed(prompt.as_deref().unwrap_or_default())),
+            };
+            return given(words, entry.body.as_deref(), None);
+        }
+        let is_below_least = self.vocabulary.fit.is_below_least(request.input_tok);
+        Asked { words: self.generate(request), body: None, input_tok: counted, is_below_least }
     }
 
-    /// A prompt of `request.input_tok` words.
-    #[must_use]
-    pub fn text(&self, request: &Request) -> String {
-        let mut text = String::with_capacity(request.input_tok as usize * 6);
-        let mut left = request.input_tok;
+    /// A prompt that the server counts as `request.input_tok` tokens.
+    fn generate(&self, request: &Request) -> Words<'static> {
+        let mut left = self.vocabulary.fit.pieces(request.input_tok);
+        let mut out = Out::new(&self.vocabulary.pieces, left);
         if let Some(prefix) = &request.prefix {
             for block in &prefix.blocks {
-                let words = left.min(prefix.block_tok);
-                self.draw(Origin::Block, *block, words, &mut text);
-                left -= words;
+                let count = left.min(prefix.block_tok);
+                self.draw(Origin::Block, *block, count, &mut out);
+                left -= count;
             }
         }
-        self.draw(Origin::Row, request.row, left, &mut text);
-        text
+        self.draw(Origin::Row, request.row, left, &mut out);
+        out.words()
     }
 
-    fn draw(&self, origin: Origin, id: u64, count: u32, text: &mut String) {
+    /// A prompt of exactly `pieces` pieces that no row gets, to ask a server how it counts them.
+    #[must_use]
+    pub fn probe(&self, id: u64, pieces: u32) -> Words<'static> {
+        let mut out = Out::new(&self.vocabulary.pieces, pieces);
+        self.draw(Origin::Probe, id, pieces, &mut out);
+        out.words()
+    }
+
+    fn draw(&self, origin: Origin, id: u64, count: u32, out: &mut Out<'_>) {
         let mut key = [0; 32];
         for (place, part) in key.chunks_exact_mut(8).zip([self.seed, self.salt, origin as u64, id])
         {
@@ -159,13 +163,46 @@ impl Prompter {
         while left > 0 {
             let mut bits = random.next_u64();
             for _ in 0..left.min(10) {
-                if !text.is_empty() {
-                    text.push(' ');
-                }
-                text.push_str(WORDS[(bits & 63) as usize]);
+                out.push((bits & 63) as usize);
                 bits >>= 6;
             }
             left -= left.min(10);
+        }
+    }
+}
+
+/// A prompt in the making.
+enum Out<'a> {
+    Text { text: String, first: &'a [&'static str; SLOTS], later: &'a [&'static str; SLOTS] },
+    Ids { ids: Vec<u32>, of: &'a [u32; SLOTS] },
+}
+
+impl<'a> Out<'a> {
+    fn new(pieces: &'a Pieces, count: u32) -> Self {
+        let count = count as usize;
+        match pieces {
+            Pieces::Words { first, later } => {
+                Self::Text { text: String::with_capacity(count * 7), first, later }
+            }
+            Pieces::Ids(of) => Self::Ids { ids: Vec::with_capacity(count), of },
+        }
+    }
+
+    fn push(&mut self, slot: usize) {
+        match self {
+            Self::Text { text, first, .. } if text.is_empty() => text.push_str(first[slot]),
+            Self::Text { text, later, .. } => {
+                text.push(' ');
+                text.push_str(later[slot]);
+            }
+            Self::Ids { ids, of } => ids.push(of[slot]),
+        }
+    }
+
+    fn words(self) -> Words<'static> {
+        match self {
+            Self::Text { text, .. } => Words::Text(Cow::Owned(text)),
+            Self::Ids { ids, .. } => Words::Ids(ids),
         }
     }
 }
@@ -181,31 +218,84 @@ mod tests {
         Request { row, input_tok, prefix, ..Request::default() }
     }
 
+    fn text(prompter: &Prompter, request: &Request) -> String {
+        match prompter.ask(request).words {
+            Words::Text(text) => text.into_owned(),
+            other => panic!("no text: {other:?}"),
+        }
+    }
+
+    fn ids(prompter: &Prompter, request: &Request) -> Vec<u32> {
+        match prompter.ask(request).words {
+            Words::Ids(ids) => ids,
+            other => panic!("no ids: {other:?}"),
+        }
+    }
+
     #[test]
     fn a_prompt_has_as_many_words_as_asked() {
         let prompter = Prompter::new(0, "");
-        for n in [1, 9, 10, 11, 37, 512, 1900] {
-            assert_eq!(prompter.text(&request(3, n, &[])).split(' ').count(), n as usize);
-            assert_eq!(prompter.text(&request(3, n, &[4, 5])).split(' ').count(), n as usize);
+        let template = Fit { overhead_tok: 5, ..Fit::default() };
+        let on_server = prompter.clone().with_vocabulary(Vocabulary::default().fitted(template));
+        for n in [6, 9, 10, 11, 37, 512, 1900] {
+            for blocks in [&[][..], &[4, 5]] {
+                let count = |prompter| text(prompter, &request(3, n, blocks)).split(' ').count();
+                assert_eq!((count(&prompter), count(&on_server)), (n as usize, n as usize - 5));
+            }
         }
+        let least = on_server.ask(&request(3, 5, &[])).is_below_least;
+        assert!(least && !on_server.ask(&request(3, 6, &[])).is_below_least);
     }
 
     #[test]
     fn equal_blocks_are_equal_bytes_and_the_rest_is_the_rows_own() {
         let prompter = Prompter::new(7, "salt");
         let (a, b) =
-            (prompter.text(&request(1, 40, &[8, 9])), prompter.text(&request(2, 40, &[8, 9])));
+            (text(&prompter, &request(1, 40, &[8, 9])), text(&prompter, &request(2, 40, &[8, 9])));
         let head = |text: &str| text.split(' ').take(32).collect::<Vec<_>>().join(" ");
         assert_eq!(head(&a), head(&b));
         assert_ne!(a, b);
-        assert_eq!(a, prompter.text(&request(1, 40, &[8, 9])));
+        assert_eq!(a, text(&prompter, &request(1, 40, &[8, 9])));
+
+        let all: Vec<u32> = COMMON_IDS.collect();
+        let prompter = prompter.with_vocabulary(Vocabulary::ids(&all).expect("64 ids"));
+        let (a, b) =
+            (ids(&prompter, &request(1, 40, &[8, 9])), ids(&prompter, &request(2, 40, &[8, 9])));
+        assert_eq!((a.len(), &a[..32]), (40, &b[..32]));
+        assert_ne!(a, b);
+        assert!(a.iter().all(|id| COMMON_IDS.contains(id)));
     }
 
     #[test]
     fn a_salt_changes_the_text_from_the_first_words_on() {
-        let text = |salt| Prompter::new(7, salt).text(&request(1, 40, &[8]));
+        let text = |salt| text(&Prompter::new(7, salt), &request(1, 40, &[8]));
         assert_ne!(&text("a")[..12], &text("b")[..12]);
         // The words themselves: they must be the same on every machine and with every version.
         assert!(text("").starts_with("kind case year eye eye number water government fact work"));
+    }
+
+    #[test]
+    fn only_words_that_hold_without_a_space_come_first() {
+        let vocabulary = Vocabulary::words(&CANDIDATES[..40], &CANDIDATES[3..5]).expect("words");
+        let prompter = Prompter::new(7, "").with_vocabulary(vocabulary);
+        for row in 0..50 {
+            let text = text(&prompter, &request(row, 8, &[]));
+            let first = text.split(' ').next().expect("a word");
+            assert!(CANDIDATES[3..5].contains(&first), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_that_are_given_are_passed_on_untouched() {
+        let corpus = Corpus::of_text("from the file");
+        let prompter = Prompter::new(7, "salt").with_corpus(Some(Arc::new(corpus)));
+        let asked = |request: &Request| {
+            let asked = prompter.ask(request);
+            (text(&prompter, request), asked.input_tok)
+        };
+        assert_eq!(asked(&request(1, 40, &[])), ("from the file".to_owned(), None));
+        let own = Content { prompt: Some("from the trace".to_owned()), ..Content::default() };
+        let own = Request { content: Some(Box::new(own)), ..request(1, 40, &[]) };
+        assert_eq!(asked(&own), ("from the trace".to_owned(), Some(40)));
     }
 }

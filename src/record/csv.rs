@@ -93,7 +93,7 @@ impl<W: Write> RowWriter<W> {
         for span in [row.e2e, row.e2e_send, row.close] {
             csv.write_field(ms_cell(span))?;
         }
-        csv.write_field(row.input_tok_asked.to_string())?;
+        csv.write_field(cell(row.input_tok_asked))?;
         csv.write_field(cell(row.input_tok))?;
         csv.write_field(cell(row.cached_tok))?;
         csv.write_field(row.output_tok_asked.to_string())?;
@@ -226,7 +226,7 @@ fn parse_row(cells: &Cells) -> Result<Row, RowError> {
         e2e: cells.ms(22)?,
         e2e_send: cells.ms(23)?,
         close: cells.ms(24)?,
-        input_tok_asked: cells.require(25)?,
+        input_tok_asked: cells.parse(25)?,
         input_tok: cells.parse(26)?,
         cached_tok: cells.parse(27)?,
         output_tok_asked: cells.require(28)?,

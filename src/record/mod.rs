@@ -7,6 +7,7 @@
 pub mod csv;
 mod outcome;
 mod row;
+mod saved_text;
 mod stall;
 mod tokens;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 pub use outcome::Outcome;
 pub use row::{Phase, Row, TokenSource};
+pub use saved_text::SavedText;
 pub use stall::{ReaderPace, Stalls};
 pub use tokens::{Kind, TokenTimes};
 
@@ -50,8 +52,8 @@ pub struct StreamRecord {
     pub tokens: TokenTimes,
     /// End of the stream, whatever ended it.
     pub close: Option<Nanos>,
-    /// Prompt tokens asked for.
-    pub input_tok_asked: u32,
+    /// Prompt tokens asked for; `None` where the prompt came from a file and nobody counted it.
+    pub input_tok_asked: Option<u32>,
     /// Completion tokens asked for.
     pub output_tok_asked: u32,
     /// The server's own last count.
@@ -66,6 +68,8 @@ pub struct StreamRecord {
     pub error: Option<String>,
     /// The id that the server gave this response.
     pub request_id: Option<String>,
+    /// What the answer said; `None`: nobody asked to keep it.
+    pub text: Option<Box<SavedText>>,
 }
 
 /// Token counts as a server reports them. The last one seen counts; they are never summed.

@@ -62,7 +62,7 @@ pub struct Row {
     pub e2e: Option<Nanos>,
     pub e2e_send: Option<Nanos>,
     pub close: Option<Nanos>,
-    pub input_tok_asked: u32,
+    pub input_tok_asked: Option<u32>,
     pub input_tok: Option<u64>,
     pub cached_tok: Option<u64>,
     pub output_tok_asked: u32,

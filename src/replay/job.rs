@@ -1,11 +1,15 @@
 //! A planned row with its request body, ready to be sent.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use bytes::Bytes;
+use serde_json::value::RawValue;
 
 use super::source::Timed;
 use super::spread;
 use crate::client::dialect::{self, Api, BodyError, BodyParams, MaxTokensKey, MergeError, Prompt};
-use crate::prompt::{self, Prompter, Words};
+use crate::prompt::{self, Asked, Prompter, Words};
 use crate::record::StreamRecord;
 use crate::schedule::Planned;
 use crate::units::Nanos;
@@ -19,6 +23,10 @@ pub struct Job {
     pub body: Bytes,
     /// Index of the server that it goes to.
     pub target: u32,
+    /// Prompt tokens asked for; `None` where the prompt's length is nobody's choice.
+    pub input_tok_asked: Option<u32>,
+    /// The words of the answer are kept.
+    pub keep_text: bool,
 }
 
 impl Job {
@@ -39,7 +47,8 @@ impl Job {
             class: request.class.clone(),
             target: self.target,
             due,
-            input_tok_asked: request.input_tok,
+            input_tok_asked: self.input_tok_asked,
+            text: self.keep_text.then(Box::default),
             output_tok_asked: request.output_tok,
             ..StreamRecord::default()
         }
@@ -53,6 +62,7 @@ impl Timed for Job {
 }
 
 /// What all bodies of a run have in common.
+#[expect(clippy::struct_excessive_bools, reason = "each is one key of a body, or one wish")]
 #[derive(Clone, Debug)]
 pub struct BodyMaker {
     /// Which API is spoken.
@@ -67,8 +77,14 @@ pub struct BodyMaker {
     pub max_tokens_key: MaxTokensKey,
     /// Ask the server to ignore the end-of-sequence token.
     pub ignore_eos: bool,
+    /// An object merged into every body, over the defaults.
+    pub extra: Option<Arc<RawValue>>,
     /// The words.
     pub prompter: Prompter,
+    /// Keep the words of the answers.
+    pub keep_text: bool,
+    /// Rows that asked for less than the least prompt has, and got that.
+    pub below_least: Arc<AtomicU64>,
 }
 
 /// A row that cannot be put into words.
@@ -96,30 +112,51 @@ impl BodyMaker {
     pub fn job(&self, planned: Planned) -> Result<Job, JobError> {
         let row = planned.request.row;
         let target = spread::target(&planned, self.models.len());
-        let body = self.body(&planned, target).map_err(|reason| JobError { row, reason })?;
-        Ok(Job { planned, body, target })
+        let asked = self.prompter.ask(&planned.request);
+        if asked.is_below_least {
+            self.below_least.fetch_add(1, Ordering::Relaxed);
+        }
+        let own = prompt::own_body(&planned.request);
+        let body = self
+            .body(&asked, target, planned.request.output_tok, own)
+            .map_err(|reason| JobError { row, reason })?;
+        let input_tok_asked = asked.input_tok;
+        Ok(Job { planned, body, target, input_tok_asked, keep_text: self.keep_text })
     }
 
-    fn body(&self, planned: &Planned, target: u32) -> Result<Bytes, JobFault> {
-        let request = &planned.request;
+    /// The body of a request to the first target that is no row: `pieces` pieces of prompt, another
+    /// text for each `id`.
+    pub fn probe(&self, id: u64, pieces: u32, output_tok: u32) -> Result<Bytes, JobFault> {
+        let words = self.prompter.probe(id, pieces);
+        let asked = Asked { words, body: None, input_tok: None, is_below_least: false };
+        self.body(&asked, 0, output_tok, None)
+    }
+
+    fn body(
+        &self,
+        asked: &Asked<'_>,
+        target: u32,
+        output_tok: u32,
+        own: Option<&RawValue>,
+    ) -> Result<Bytes, JobFault> {
         let params = BodyParams {
             api: self.api,
             model: self.models.get(target as usize).and_then(Option::as_deref),
-            max_tokens: request.output_tok,
+            max_tokens: output_tok,
             max_tokens_key: self.max_tokens_key,
             include_usage: self.include_usage,
             running_usage: self.running_usage,
             ignore_eos: self.ignore_eos,
         };
-        let words = self.prompter.words(request);
-        let prompt = match &words {
+        let prompt = match &asked.words {
             Words::Text(text) => Prompt::Text(text),
             Words::Messages(messages) => Prompt::Messages(messages),
+            Words::Ids(ids) => Prompt::Ids(ids),
         };
-        let body = dialect::body(&params, prompt)?;
-        Ok(match prompt::own_body(request) {
-            Some(own) => dialect::merge(&body, own)?.into(),
-            None => body.into(),
-        })
+        let mut body = dialect::body(&params, prompt)?;
+        for over in [self.extra.as_deref(), asked.body, own].into_iter().flatten() {
+            body = dialect::merge(&body, over)?;
+        }
+        Ok(body.into())
     }
 }

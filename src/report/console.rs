@@ -30,6 +30,11 @@ pub struct RunFacts {
     pub interrupted: bool,
     /// Why the run ended before its plan did, where it did.
     pub stopped: Option<String>,
+    /// What helps where prompts have another length than asked for.
+    pub input_remedy: Option<String>,
+    /// No row shares its beginning with another one on purpose, so a prefix cache should give no more
+    /// than this for each: the chat template. `None` where rows do share.
+    pub cache_unasked_tok: Option<u32>,
     /// Further sentences for the end.
     pub notices: Vec<String>,
 }
@@ -60,7 +65,7 @@ pub fn render(summary: &Summary, facts: &RunFacts, color: bool) -> String {
     page.rates(summary);
     page.durations(summary);
     page.table(summary);
-    page.warnings(summary);
+    page.warnings(summary, facts);
     page.notes(summary, facts);
     page.text
 }
@@ -138,7 +143,12 @@ impl Page {
             n if n < all.rows() => format!("{} got by {} rows", grouped(all.input_tok), grouped(n)),
             _ => format!("{} got", grouped(all.input_tok)),
         };
-        let input = format!("input {} asked, {got}", grouped(all.input_tok_asked));
+        // Prompts of a file ask for no length.
+        let asked = match all.input_tok_asked {
+            0 => String::new(),
+            tok => format!("{} asked, ", grouped(tok)),
+        };
+        let input = format!("input {asked}{got}");
         let (asked, got) = (grouped(all.output_tok_asked), grouped(all.output_tok));
         self.line("tokens", &format!("{input} · output {asked} asked, {got} got"));
     }
@@ -206,11 +216,12 @@ impl Page {
         }
     }
 
-    fn warnings(&mut self, summary: &Summary) {
+    fn warnings(&mut self, summary: &Summary, facts: &RunFacts) {
         let mut warnings = Vec::new();
         let measured = &summary.measured;
         warnings.extend(output_warning(measured.ok_output));
-        warnings.extend(input_warning(measured.ok_input));
+        warnings.extend(input_warning(measured.ok_input, facts.input_remedy.as_deref()));
+        warnings.extend(cache_warning(&summary.all, facts.cache_unasked_tok));
         if let Some(lag) = summary.line("lag_ms", MEASURED)
             && let Some(ms) = lag.percentile(Percentile::P99).or(lag.max)
             && ms > LAG_WARNING_MS
@@ -313,14 +324,30 @@ fn output_warning(lengths: AskedGot) -> Option<String> {
     })
 }
 
-fn input_warning(lengths: AskedGot) -> Option<String> {
+fn input_warning(lengths: AskedGot, remedy: Option<&str>) -> Option<String> {
     let difference = lengths.difference().filter(|d| d.abs() > LENGTH_DIFFERENCE)?;
     let which = if difference < 0.0 { "shorter" } else { "longer" };
     let (asked, got) = (grouped(lengths.asked_tok), grouped(lengths.got_tok));
     let by = percent(difference.abs());
+    let remedy = remedy.map_or_else(String::new, |remedy| format!(": {remedy}"));
     Some(format!(
-        "prompts are {by} {which} than asked for, by the server's count ({got} tokens, {asked} asked)"
+        "prompts are {by} {which} than asked for, by the server's count ({got} tokens, {asked} asked){remedy}"
     ))
+}
+
+/// Tokens from the server's prefix cache that no row was meant to find there.
+fn cache_warning(all: &Tally, each_tok: Option<u32>) -> Option<String> {
+    let meant = u64::from(each_tok?) * all.input_counted;
+    let unasked = all.cached_tok.saturating_sub(meant);
+    let share = unasked as f64 / all.input_tok as f64;
+    (share > LENGTH_DIFFERENCE).then(|| {
+        format!(
+            "{} prompt tokens ({}) came from the server's prefix cache, though no row asks for that: an \
+             earlier run with the same prompts filled it; --salt run makes them new",
+            grouped(unasked),
+            percent(share)
+        )
+    })
 }
 
 #[cfg(test)]

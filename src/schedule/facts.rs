@@ -67,6 +67,11 @@ pub struct PlanFacts {
     pub removed: Nanos,
     /// Later turns that name a think time. They are due at their own time for now, as any row is.
     pub think_rows: u64,
+    /// Rows that say their prompt or messages themselves.
+    pub worded_rows: u64,
+    /// Rows whose prompt begins as another's may: with prefix blocks, with words of their own, or as a
+    /// later turn.
+    pub shared_rows: u64,
     /// Rows that came out of time order and are due later than recorded, with the row before them. A
     /// reader sorts, or refuses such a file; so this is 0 unless it was told not to.
     pub late_rows: u64,
@@ -111,6 +116,10 @@ impl Tally {
         facts.output_tok += u64::from(request.output_tok);
         let later_turn = request.turn.is_some_and(|turn| turn > 1);
         facts.think_rows += u64::from(later_turn && request.think.is_some());
+        let content = request.content.as_deref();
+        let is_worded = content.is_some_and(|own| own.prompt.is_some() || own.messages.is_some());
+        facts.worded_rows += u64::from(is_worded);
+        facts.shared_rows += u64::from(is_worded || later_turn || request.prefix.is_some());
         if let (Some(sessions), Some(session)) = (&mut self.sessions, &request.session)
             && !sessions.contains(session)
         {

@@ -89,16 +89,38 @@ impl<'a> Keys<'a> {
         name: &'static str,
         remedy: &'static str,
     ) -> Result<Self, WorkloadError> {
-        let field = self.need(name, remedy)?;
+        Self::of(&self.need(name, remedy)?)
+    }
+
+    /// A section that may be left out.
+    pub(super) fn section_if_any(
+        &mut self,
+        name: &'static str,
+    ) -> Result<Option<Self>, WorkloadError> {
+        self.get(name).map(|field| Self::of(&field)).transpose()
+    }
+
+    fn of(field: &Field<'a>) -> Result<Self, WorkloadError> {
         let DeValue::Table(table) = field.value else {
             return Err(field.wrong_type("a section"));
         };
         Ok(Self {
-            source: self.source,
+            source: field.source,
             table,
-            place: format!("in [{name}]"),
+            place: format!("in [{}]", field.name),
             line: field.line,
             asked: Vec::new(),
+        })
+    }
+
+    /// Every key of a section whose names are free.
+    pub(super) fn all(&self) -> impl Iterator<Item = Field<'a>> {
+        self.table.iter().map(|(key, value)| Field {
+            source: self.source,
+            place: self.place.clone(),
+            name: key.get_ref(),
+            value: value.get_ref(),
+            line: self.source.line(key.span().start),
         })
     }
 
@@ -152,7 +174,7 @@ impl<'a> Keys<'a> {
 pub(super) struct Field<'a> {
     source: &'a Source<'a>,
     place: String,
-    name: &'static str,
+    name: &'a str,
     value: &'a DeValue<'a>,
     line: usize,
 }
@@ -167,6 +189,14 @@ impl<'a> Field<'a> {
             file: self.source.file.to_owned(),
             line: self.line,
         }
+    }
+
+    pub(super) fn name(&self) -> &'a str {
+        self.name
+    }
+
+    pub(super) fn value(&self) -> &'a DeValue<'a> {
+        self.value
     }
 
     fn wrong_type(&self, wanted: &str) -> WorkloadError {

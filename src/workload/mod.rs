@@ -14,6 +14,8 @@
 //! [output]                  # completion tokens, the same words
 //! distribution = "fixed"
 //! tokens = 200
+//! [request]                 # optional: keys for every request's body, passed on as they are
+//! temperature = 0.7
 //! ```
 //!
 //! The same file and seed give the same rows, byte for byte, on every machine, and a row is the same
@@ -26,11 +28,13 @@ mod error;
 mod keys;
 mod length;
 mod normal;
+mod request;
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use serde_json::value::RawValue;
 use toml::de::DeTable;
 
 use self::arrival::Arrival;
@@ -55,6 +59,7 @@ pub struct Workload {
     arrival: Arrival,
     input: Length,
     output: Length,
+    request: Option<Box<RawValue>>,
 }
 
 /// Reads a workload file.
@@ -97,6 +102,7 @@ impl Workload {
         let arrival = keys.section("arrival", "add [arrival] with a process and a rate")?;
         let input = keys.section("input", "add [input] with a distribution of prompt tokens")?;
         let output = keys.section("output", "add [output] with one of completion tokens")?;
+        let request = keys.section_if_any("request")?;
         keys.finish()?;
         Ok(Self {
             name: name.unwrap_or_else(|| stem(file_name)),
@@ -105,6 +111,7 @@ impl Workload {
             arrival: Arrival::read(arrival)?,
             input: Length::read(input)?,
             output: Length::read(output)?,
+            request: request.map(|keys| request::read(&keys)).transpose()?,
         })
     }
 
@@ -112,6 +119,12 @@ impl Workload {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What every request's body is to hold beside what the run puts there.
+    #[must_use]
+    pub fn request(&self) -> Option<&RawValue> {
+        self.request.as_deref()
     }
 
     /// Whether the rows end by themselves: the file says `duration` or `rows`.

@@ -9,6 +9,7 @@ mod in_flight;
 mod outputs;
 mod plan;
 mod program;
+mod prompts;
 mod reach;
 mod replay;
 mod sockets;

@@ -4,7 +4,8 @@
 //! keeps to the form (`openai`); what does not fit is read again, slowly and with patience
 //! (`lenient`). A faster first pass can take the place of `openai::read` without touching anything
 //! else. Deliberately absent: sockets, clocks and SSE framing, state between two chunks (the caller
-//! keeps the last usage and finish reason), and the text itself, of which only the presence counts.
+//! keeps the last usage and finish reason), and the text itself, of which only
+//! the presence counts (`text` reads it again for whoever wants to keep it).
 
 #[cfg(test)]
 mod agreement;
@@ -18,6 +19,7 @@ mod openai;
 mod raw;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,6 +28,7 @@ use std::str::FromStr;
 pub use body::{BodyError, BodyParams, MaxTokensKey, Prompt, UnknownKey, body};
 pub use error_text::error_message;
 pub use merge::{MergeError, merge};
+pub use text::append_text;
 
 use crate::record::{Kind, Usage};
 

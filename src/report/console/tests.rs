@@ -11,7 +11,7 @@ fn answer(i: u64, tokens: u64, usage: Option<u64>) -> StreamRecord {
         sent: Some(due + Nanos(20_000 + i)),
         http_status: Some(200),
         outcome: Outcome::Ok,
-        input_tok_asked: 1_000,
+        input_tok_asked: Some(1_000),
         output_tok_asked: 10,
         usage: usage.map(|n| Usage {
             input_tok: Some(1_003),
@@ -108,7 +108,7 @@ fn lengths_other_than_asked_are_warned_of() {
     assert!(run(13).contains("15.0% longer"));
     assert!(!run(10).contains("warning"));
     let mut long_prompt = answer(0, 10, Some(10));
-    long_prompt.input_tok_asked = 900;
+    long_prompt.input_tok_asked = Some(900);
     assert!(page(Nanos::ZERO, &[long_prompt]).contains("prompts are 11.4% longer than asked for"));
 }
 
@@ -142,4 +142,44 @@ fn an_empty_run_has_a_page_too() {
     let text = page(Nanos::ZERO, &[]);
     assert!(text.contains("requests   0 · 0 ok\nerrors     –\n"), "{text}");
     assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+}
+
+#[test]
+fn cache_hits_that_nobody_asked_for_are_warned_of() {
+    let told = |cached_tok: u64, each_tok: Option<u32>| {
+        let mut record = answer(0, 10, Some(10));
+        record.usage = record.usage.map(|usage| Usage { cached_tok: Some(cached_tok), ..usage });
+        let mut metrics = Metrics::new(Window { warmup: Nanos::ZERO, last_due: None });
+        metrics.add(&Row::of(&record, Nanos::ZERO), &record);
+        let facts = RunFacts { cache_unasked_tok: each_tok, ..RunFacts::default() };
+        render(&metrics.finish(), &facts, false)
+    };
+    let page = told(530, Some(30));
+    assert!(page.contains("warning: 500 prompt tokens (49.9%) came from"), "{page}");
+    assert!(page.contains("--salt run"), "{page}");
+    for (cached_tok, each_tok) in [(30, Some(30)), (0, Some(0)), (530, None)] {
+        let page = told(cached_tok, each_tok);
+        assert!(!page.contains("warning:"), "{page}");
+        assert_eq!(page.contains("prefix cache"), cached_tok > 0, "{page}");
+    }
+}
+
+#[test]
+fn prompts_of_a_file_ask_for_no_length() {
+    let mut record = answer(0, 10, Some(10));
+    record.input_tok_asked = None;
+    let page = page(Nanos::ZERO, &[record]);
+    assert!(page.contains("tokens     input 1,003 got · output"), "{page}");
+    assert!(!page.contains("prompts are"), "{page}");
+}
+
+#[test]
+fn a_prompt_of_another_length_names_the_remedy() {
+    let mut record = answer(0, 10, Some(10));
+    record.input_tok_asked = Some(900);
+    let mut metrics = Metrics::new(Window { warmup: Nanos::ZERO, last_due: None });
+    metrics.add(&Row::of(&record, Nanos::ZERO), &record);
+    let facts = RunFacts { input_remedy: Some("do this".into()), ..RunFacts::default() };
+    let page = render(&metrics.finish(), &facts, false);
+    assert!(page.contains("(1,003 tokens, 900 asked): do this\n"), "{page}");
 }

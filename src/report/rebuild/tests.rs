@@ -29,7 +29,7 @@ fn any_record() -> impl Strategy<Value = StreamRecord> {
                 sent,
                 class: [None, Some("a,b"), Some("c")][class].map(Arc::from),
                 http_status: sent.map(|_| 200),
-                input_tok_asked: 9,
+                input_tok_asked: Some(9),
                 output_tok_asked: 5,
                 outcome,
                 ..StreamRecord::default()

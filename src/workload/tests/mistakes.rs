@@ -136,6 +136,34 @@ fn every_way_of_writing_toml_is_read() {
 }
 
 #[test]
+fn keys_of_a_request_are_free_but_must_be_json() {
+    let request = |lines: &str| {
+        let text = format!("{}[request]\n{lines}", with("rate", "rate"));
+        let workload = Workload::parse(&text, "x.toml").map_err(|error| error.to_string())?;
+        Ok::<_, String>(workload.request().expect("a section").get().to_owned())
+    };
+    let json = "temperature = 0.70\ntop_k = 0x10\nbig = 9_223_372_036_854_775_807\ng = true\n\
+                s = \"a\\\"\\n\"\nlist = [1, [2.5], {}]\nt.u.v = 1\n";
+    assert_eq!(
+        request(json).expect("JSON"),
+        r#"{"big":9223372036854775807,"g":true,"list":[1,[2.5],{}],"s":"a\"\n","t":{"u":{"v":1}},"temperature":0.7,"top_k":16}"#
+    );
+    assert_eq!(request("").expect("nothing"), "{}");
+    let check = |lines: &str, part: &str| {
+        let error = request(lines).expect_err(lines);
+        assert!(error.contains(part) && error.contains("(x.toml line 16)"), "{lines}: {error}");
+    };
+    check("a = nan", "`a` in [request] is nan; JSON has no such number");
+    check("a = [1, -inf]", "`a` in [request] is -inf");
+    check("a = 2020-01-01", "is a date");
+    let none = Workload::parse(&with("rate", "rate"), "x.toml").expect("a workload");
+    assert!(none.request().is_none());
+    let flat = format!("request = 1\n{}", with("rate", "rate"));
+    let error = Workload::parse(&flat, "x.toml").map(|_| ()).expect_err("a number").to_string();
+    assert!(error.contains("`request` at the top level is the number 1, not a section"), "{error}");
+}
+
+#[test]
 fn files_that_are_not_workloads_are_named() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("one.toml");

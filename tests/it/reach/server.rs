@@ -18,6 +18,11 @@ impl Asked {
     pub(super) fn is_post(&self) -> bool {
         self.line.starts_with("POST ")
     }
+
+    /// Whether it is one of the questions about prompt lengths before a run.
+    pub(super) fn is_calibration(&self) -> bool {
+        self.line.contains("/tokenize ") || self.body.contains("tokens\":1,")
+    }
 }
 
 /// A header line after which the server closes the connection, without a word of it to the client.
@@ -81,8 +86,12 @@ impl Server {
         self.log.lock().expect("no panic elsewhere").clone()
     }
 
+    /// Rows and preflights.
     pub(super) fn posts(&self) -> Vec<Asked> {
-        self.asked().into_iter().filter(Asked::is_post).collect()
+        self.asked()
+            .into_iter()
+            .filter(|asked| asked.is_post() && !asked.is_calibration())
+            .collect()
     }
 }
 

@@ -1,0 +1,110 @@
+//! The prompts of a run before `t0`: from a file, or in the words that the server counts as one token
+//! each; and what a reader of the results has to know of them.
+
+use std::sync::atomic::Ordering;
+
+use super::args::RunArgs;
+use super::calibrate::{calibrate, prime};
+use super::console::say;
+use super::content_args::Given;
+use super::server::Server;
+use crate::client::dialect::Api;
+use crate::replay::Setup;
+use crate::schedule::PlanFacts;
+
+/// More than any chat template has by itself: what is allowed for where none was measured.
+const TEMPLATE_TOK: u32 = 64;
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Prepared {
+    /// One sentence each.
+    pub(super) notices: Vec<String>,
+    /// What helps where prompts have another length than asked for.
+    pub(super) input_remedy: Option<&'static str>,
+    /// Prompt tokens a row that may come from a prefix cache, where no row shares its beginning on
+    /// purpose.
+    pub(super) cache_unasked_tok: Option<u32>,
+}
+
+impl Prepared {
+    /// Gives the prompter of `setup` its prompts.
+    pub(super) fn prepare(
+        args: &RunArgs,
+        facts: Option<&PlanFacts>,
+        given: Given,
+        server: &Server,
+        setup: &mut Setup,
+    ) -> anyhow::Result<Self> {
+        let mut prepared = Self::default();
+        let prompter = setup.bodies.prompter.clone();
+        let all_worded = facts.is_some_and(|facts| facts.worded_rows == facts.rows);
+        let shares = facts.is_none_or(|facts| facts.shared_rows > 0) || given.corpus.is_some();
+        let mut template_tok = None;
+        if given.corpus.is_some() {
+            setup.bodies.prompter = prompter.with_corpus(given.corpus);
+            prepared.notices.extend(given.words);
+        } else if all_worded {
+            prepared.input_remedy =
+                Some("the trace gives the words, and its counts are another tokenizer's");
+        } else if may_probe(args, server) {
+            let found = calibrate(setup, &server.tokenize_path())?;
+            template_tok = found.vocabulary.as_ref().map(|words| words.fit.overhead_tok);
+            let mut words = found.words;
+            if setup.targets.len() > 1 {
+                words.push_str("; measured at the first server, taken for all");
+            }
+            prepared.notices.push(words);
+            prepared.input_remedy = Some(match &found.vocabulary {
+                None => "they could not be calibrated to this server, as said above",
+                Some(words) if !words.fit.is_exact() => "no words are one token each here",
+                Some(_) => {
+                    "rows that ask for less than the least get that, and given prompts are sent whole"
+                }
+            });
+            setup.bodies.prompter = prompter.with_vocabulary(found.vocabulary.unwrap_or_default());
+        } else {
+            prepared.input_remedy = Some(
+                "they were not calibrated to this server; leave out --no-usage, --no-preflight and \
+                 --engine openai",
+            );
+        }
+        let assumed = if args.target.api == Api::Chat { TEMPLATE_TOK } else { 1 };
+        prepared.cache_unasked_tok = (!shares).then(|| template_tok.unwrap_or(assumed));
+        if !args.output.quiet {
+            for notice in &prepared.notices {
+                say(&format!("note: {notice}"));
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// Warms the server up as `--prime` says.
+    pub(super) fn prime(&mut self, args: &RunArgs, setup: &Setup) -> anyhow::Result<()> {
+        if let Some(count) = args.content.prime {
+            let words = prime(setup, count)?;
+            if !args.output.quiet {
+                say(&format!("note: {words}"));
+            }
+            self.notices.push(words);
+        }
+        Ok(())
+    }
+}
+
+/// Whether requests may be sent before `t0`. The simulated server counts words, so there is no need;
+/// and without usage nothing would be learnt.
+fn may_probe(args: &RunArgs, server: &Server) -> bool {
+    !server.is_simulated() && !args.target.no_usage && args.reach.may_probe()
+}
+
+/// Rows that could not be as short as they asked to be.
+pub(super) fn below_least(setup: &Setup) -> Option<String> {
+    let rows = setup.bodies.below_least.load(Ordering::Relaxed);
+    let least = setup.bodies.prompter.least_tok();
+    (rows > 0).then(|| {
+        format!(
+            "{rows} rows asked for fewer prompt tokens than this server's least, {least}, and got that"
+        )
+    })
+}
