@@ -1,7 +1,7 @@
 //! Real runs of the real program, against the simulated server.
 
 use std::io::Write;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 
 use underfire::record::{Outcome, Row, TokenSource};
 use underfire::units::Nanos;
@@ -54,8 +54,8 @@ fn the_closed_loop_keeps_its_number_in_flight() {
     assert_eq!(spans.iter().filter(|(due, _)| *due == Nanos::ZERO).count(), 3);
 }
 
-/// Runs with `text` on stdin.
-fn piped(place: &Place, text: &str) -> Said {
+/// Starts a run with `text` on a stdin that stays open.
+fn fed(place: &Place, text: &str) -> (Child, ChildStdin) {
     let mut child = place
         .command(&["run", "-", "--out", "run"])
         .stdin(Stdio::piped())
@@ -65,6 +65,12 @@ fn piped(place: &Place, text: &str) -> Said {
         .expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(text.as_bytes()).expect("a reader");
+    (child, stdin)
+}
+
+/// Runs with `text` on stdin.
+fn piped(place: &Place, text: &str) -> Said {
+    let (child, stdin) = fed(place, text);
     drop(stdin);
     Said::of(&child.wait_with_output().expect("an end"))
 }
@@ -79,15 +85,7 @@ fn a_trace_can_come_through_a_pipe() {
 #[test]
 fn a_pipe_that_stays_open_is_sent_as_it_comes_and_does_not_hold_an_interrupt() {
     let place = Place::new();
-    let mut child = place
-        .command(&["run", "-", "--out", "run"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    stdin.write_all(small_trace(3, 5).as_bytes()).expect("a reader");
+    let (child, stdin) = fed(&place, &small_trace(3, 5));
     wait_for_lines(&place, 4);
     interrupt(&child);
     Said::of(&child.wait_with_output().expect("an end")).expect(130);
