@@ -26,6 +26,7 @@
 //! | [`metrics`] | rows to figures |
 //! | [`report`] | figures to files and words |
 //! | [`sim`] | the built-in server: an engine model of known capacity, and a log of the truth |
+//! | [`telemetry`] | what a server's own metrics say: its Prometheus page, rates and percentiles of it |
 //! | [`lab`] | replay and sim joined in virtual time; client against truth |
 //! | [`cli`] | the commands |
 //!
@@ -64,6 +65,7 @@ pub mod replay;
 pub mod report;
 pub mod schedule;
 pub mod sim;
+pub mod telemetry;
 pub mod trace;
 pub mod units;
 pub mod workload;

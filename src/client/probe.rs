@@ -1,24 +1,18 @@
 //! Questions asked before `t0`, by GET: is anybody there, what is served, by which engine? They are no
 //! rows of any result.
 
-use std::future::poll_fn;
-
 use hyper::StatusCode;
-use hyper::header::HeaderMap;
 
-use super::connect::{Dial, Pool};
+use super::connect::Dial;
 use super::dialect;
 use super::engine::{self, Engine, Model};
-use super::exchange::{Exchange, HttpError};
+use super::exchange::HttpError;
 use super::head::RequestHead;
+use super::page::{Page, Pages};
 use super::route::Route;
 use super::target::Target;
-use super::watch::Watch;
 use crate::clock::Clock;
-use crate::units::Nanos;
 
-/// A probe is answered within this time or not at all.
-const LIMIT: Nanos = Nanos::from_secs(10);
 /// A reply larger than this is no answer to any question here.
 const BODY_LIMIT: usize = 4 * 1024 * 1024;
 
@@ -69,38 +63,33 @@ pub struct ServerFacts {
 pub struct Probe<'a> {
     target: &'a Target,
     head: &'a RequestHead,
-    dial: Dial,
-    clock: Clock,
-}
-
-struct Reply {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Vec<u8>,
+    pages: Pages,
 }
 
 impl<'a> Probe<'a> {
     /// Must be used inside a `LocalSet`.
     #[must_use]
     pub fn new(target: &'a Target, route: &Route, head: &'a RequestHead, clock: Clock) -> Self {
-        Self { target, head, dial: Dial::route(route), clock }
+        let (dial, authority) = (Dial::route(route), target.authority.clone());
+        Self { target, head, pages: Pages::new(dial, head.clone(), authority, clock) }
     }
 
     /// Whether it answers, and not with a server's error: one that still loads its model says 503.
     pub async fn is_ready(&self) -> Result<bool, ProbeError> {
-        Ok(!self.get(&self.target.models_path).await?.status.is_server_error())
+        Ok(self.get(&self.target.models_path).await?.status < 500)
     }
 
     /// The model list, and what it tells of the engine.
     pub async fn models(&self) -> Result<ServerFacts, ProbeError> {
         let path = &self.target.models_path;
         let reply = self.get(path).await?;
-        let models = engine::models(&reply.body).filter(|_| reply.status == StatusCode::OK);
+        let models = engine::models(&reply.body).filter(|_| reply.is_ok());
         let refusal = models.as_ref().is_none_or(Vec::is_empty).then(|| {
             let said = dialect::error_message(&reply.body);
             let authority = &self.target.authority;
-            let text =
-                format!("GET {} at {authority} answered {}: {said}", plain(path), reply.status);
+            let status = StatusCode::from_u16(reply.status)
+                .map_or_else(|_| reply.status.to_string(), |status| status.to_string());
+            let text = format!("GET {} at {authority} answered {status}: {said}", plain(path));
             self.head.scrub(text)
         });
         let models = models.unwrap_or_default();
@@ -131,36 +120,11 @@ impl<'a> Probe<'a> {
         let path = format!("{}{path}{mark}{query}", self.target.base_path);
         let reply = self.get(&path).await?;
         let value = engine::value_at(&reply.body, pointer);
-        Ok(value.filter(|_| reply.status == StatusCode::OK))
+        Ok(value.filter(|_| reply.is_ok()))
     }
 
-    async fn get(&self, path: &str) -> Result<Reply, ProbeError> {
-        let deadline = Some(self.clock.now() + LIMIT);
-        let reply = Watch::default().guard(&self.clock, deadline, self.exchange(path)).await;
-        reply.map_err(|_| ProbeError::Silent { authority: self.authority(), path: plain(path) })?
-    }
-
-    async fn exchange(&self, path: &str) -> Result<Reply, ProbeError> {
-        let not_http = |source| ProbeError::NotHttp { authority: self.authority(), source };
-        let connection = Pool::new(self.dial.clone(), self.clock.clone())
-            .dial()
-            .await
-            .map_err(|source| ProbeError::Unreachable { authority: self.authority(), source })?;
-        let mut exchange = Exchange::start(connection).await.map_err(not_http)?;
-        let request = self.head.get(path).expect("the path comes from a parsed URL");
-        let head = exchange.send(request).await.map_err(not_http)?;
-        let mut body = Vec::new();
-        while let Some(chunk) = poll_fn(|context| exchange.poll_chunk(context)).await {
-            body.extend_from_slice(&chunk.map_err(not_http)?.0);
-            if body.len() > BODY_LIMIT {
-                break;
-            }
-        }
-        Ok(Reply { status: head.status, headers: head.headers, body })
-    }
-
-    fn authority(&self) -> String {
-        self.target.authority.clone()
+    async fn get(&self, path: &str) -> Result<Page, ProbeError> {
+        self.pages.get(path, BODY_LIMIT).await
     }
 }
 

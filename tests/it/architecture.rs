@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Room -> rooms that its files may name. `units` may be named by all.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("units", &[]),
     ("clock", &[]),
     ("descriptors", &[]),
@@ -20,12 +20,24 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("metrics", &["record", "schedule"]),
     ("report", &["metrics", "record", "schedule"]),
     ("sim", &["clock", "descriptors"]),
+    ("telemetry", &["clock", "client", "record"]),
     ("lab", &["clock", "replay", "sim", "metrics", "client", "record", "schedule", "prompt"]),
     (
         "cli",
         &[
-            "clock", "trace", "workload", "schedule", "prompt", "replay", "client", "record",
-            "metrics", "report", "sim", "lab",
+            "clock",
+            "trace",
+            "workload",
+            "schedule",
+            "prompt",
+            "replay",
+            "client",
+            "record",
+            "metrics",
+            "report",
+            "sim",
+            "telemetry",
+            "lab",
         ],
     ),
 ];

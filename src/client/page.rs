@@ -1,0 +1,135 @@
+//! One page, asked for again and again over one kept connection: `/metrics`, and the questions of
+//! [`super::probe`].
+//!
+//! A GET may be sent twice, unlike a row: when a kept connection turns out to be closed, it goes over a
+//! new one. Deliberately absent: redirects, and what a page means.
+
+use std::future::poll_fn;
+
+use hyper::StatusCode;
+use hyper::header::HeaderMap;
+
+use super::connect::{Dial, Pool};
+use super::exchange::{Exchange, Head, HttpError, Link};
+use super::head::RequestHead;
+use super::probe::ProbeError;
+use super::watch::Watch;
+use crate::clock::Clock;
+use crate::units::Nanos;
+
+/// A page is answered within this time or not at all.
+const LIMIT: Nanos = Nanos::from_secs(10);
+
+/// Asks one server for pages.
+#[derive(Debug)]
+pub struct Pages {
+    pool: Pool,
+    head: RequestHead,
+    authority: String,
+    clock: Clock,
+}
+
+/// An answer, whatever it says.
+#[derive(Debug)]
+pub struct Page {
+    /// HTTP status.
+    pub status: u16,
+    /// `content-type`, lower case, without parameters; empty when absent.
+    pub content_type: String,
+    /// `content-encoding`, lower case; empty when absent.
+    pub encoding: String,
+    /// Where a redirect leads, without user and query; empty when absent.
+    pub location: String,
+    /// The body, whole unless [`Self::is_cut`].
+    pub body: Vec<u8>,
+    /// The body was longer than allowed; the rest was not read.
+    pub is_cut: bool,
+    /// When the request went out, on the clock's epoch.
+    pub sent: Nanos,
+    /// When the head of the answer was there.
+    pub answered: Nanos,
+    pub(super) headers: HeaderMap,
+}
+
+impl Page {
+    pub(super) fn is_ok(&self) -> bool {
+        self.status == StatusCode::OK.as_u16()
+    }
+}
+
+impl Pages {
+    /// Asks the server at the end of `dial`, which messages call `authority`. Must be used inside a
+    /// `LocalSet`.
+    #[must_use]
+    pub fn new(dial: Dial, head: RequestHead, authority: String, clock: Clock) -> Self {
+        Self { pool: Pool::new(dial, clock.clone()), head, authority, clock }
+    }
+
+    /// `text` without any secret of the requests.
+    #[must_use]
+    pub fn scrub(&self, text: String) -> String {
+        self.head.scrub(text)
+    }
+
+    /// GETs a path (with its query), reading at most `limit_bytes` of the body.
+    pub async fn get(&self, path: &str, limit_bytes: usize) -> Result<Page, ProbeError> {
+        let deadline = Some(self.clock.now() + LIMIT);
+        let page = Watch::default().guard(&self.clock, deadline, self.ask(path, limit_bytes)).await;
+        page.map_err(|_| ProbeError::Silent {
+            authority: self.authority.clone(),
+            // Without its query, which may hold a key.
+            path: path.split('?').next().unwrap_or_default().to_owned(),
+        })?
+    }
+
+    async fn ask(&self, path: &str, limit_bytes: usize) -> Result<Page, ProbeError> {
+        if let Some(kept) = self.pool.reuse() {
+            match self.over(kept, path, limit_bytes).await {
+                Err(error) if error.is_close() => {}
+                answer => return answer.map_err(|source| self.not_http(source)),
+            }
+        }
+        let authority = || self.authority.clone();
+        let fresh = self.pool.dial().await;
+        let fresh =
+            fresh.map_err(|source| ProbeError::Unreachable { authority: authority(), source })?;
+        self.over(fresh, path, limit_bytes).await.map_err(|source| self.not_http(source))
+    }
+
+    fn not_http(&self, source: HttpError) -> ProbeError {
+        ProbeError::NotHttp { authority: self.authority.clone(), source }
+    }
+
+    async fn over(&self, link: Link, path: &str, limit_bytes: usize) -> Result<Page, HttpError> {
+        let mut exchange = Exchange::start(link).await?;
+        let request = self.head.get(path).expect("the path comes from a parsed URL");
+        let sent = self.clock.now();
+        let head = exchange.send(request).await?;
+        let mut body = Vec::new();
+        let mut is_cut = false;
+        while let Some(chunk) = poll_fn(|context| exchange.poll_chunk(context)).await {
+            body.extend_from_slice(&chunk?.0);
+            if body.len() > limit_bytes {
+                body.truncate(limit_bytes);
+                is_cut = true;
+                break;
+            }
+        }
+        if let Some(connection) = exchange.into_connection().await {
+            self.pool.put_back(connection);
+        }
+        let Head { status, content_type, encoding, location, headers, at } = head;
+        let status = status.as_u16();
+        Ok(Page {
+            status,
+            content_type,
+            encoding,
+            location,
+            body,
+            is_cut,
+            sent,
+            answered: at,
+            headers,
+        })
+    }
+}

@@ -1,0 +1,283 @@
+//! A page, as the figures of its engine: which engine it is, and what each of its series says.
+//!
+//! Figures stay apart by series (engine, replica, finish reason), so that a restart of one of several is
+//! seen; ranks that repeat one figure are folded into it. Deliberately absent: time between readings.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::exposition::{Exposition, Sample};
+use super::histogram::{Bound, Histogram};
+use super::rules::{Counter, Gauge, Latency, Rules, Source, TABLE};
+
+/// One series of a figure: its labels, sorted, without those that repeat.
+pub type Series = Vec<(String, String)>;
+
+/// The figures of one page.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// By which rules they were read.
+    pub rules: &'static Rules,
+    /// Seconds since 1970 at which the server's process started, where the page says so.
+    pub started: Option<f64>,
+    /// Counters by series. One that the page declares and has no series of has not moved yet; one that
+    /// the page does not have is not here.
+    pub counters: BTreeMap<Counter, BTreeMap<Series, f64>>,
+    /// Gauges over all series: added up, or the largest where they are shares.
+    pub gauges: BTreeMap<Gauge, f64>,
+    /// Histograms by series.
+    pub latencies: BTreeMap<Latency, BTreeMap<Series, Histogram>>,
+    /// Tokens by steps times mean batch, where an engine tells no better while requests run.
+    pub stepped: Option<Stepped>,
+    /// Figures that are left out, and why.
+    pub faults: Vec<ReadingError>,
+}
+
+/// Places of the batch that were busy, summed over all steps: about one token each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stepped {
+    /// The sum.
+    pub tok: f64,
+    /// How far it may be off, since the mean is printed with six digits.
+    pub error_tok: f64,
+}
+
+/// Why a page has no figures.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadingError {
+    /// No engine's names on it.
+    #[error(
+        "the page has no metrics of any engine known here ({known}){seen}\nhint: give the page of the \
+         engine itself by --metrics URL"
+    )]
+    UnknownEngine {
+        /// The engines.
+        known: String,
+        /// Names that it has, in words; empty without any.
+        seen: String,
+    },
+    /// The same sample twice.
+    #[error("the page has two samples of `{name}` with the same labels, which cannot both count")]
+    Twice {
+        /// The metric.
+        name: String,
+    },
+    /// A counter or bucket below zero or not a number.
+    #[error("the page says {value} for the counter `{name}`, which no counter can be")]
+    NoCount {
+        /// The metric.
+        name: String,
+        /// As read.
+        value: String,
+    },
+}
+
+/// The rules by which a page is read.
+pub fn recognise(page: &Exposition<'_>) -> Result<&'static Rules, ReadingError> {
+    let has = |rules: &Rules| {
+        rules.prefixes.iter().any(|prefix| {
+            page.samples.iter().any(|sample| sample.name.starts_with(prefix))
+                || page.kinds.keys().any(|name| name.starts_with(prefix))
+        })
+    };
+    TABLE.iter().find(|rules| has(rules)).ok_or_else(|| {
+        let known: Vec<&str> = TABLE.iter().map(|rules| rules.name).collect();
+        let mut names: Vec<&str> = page.samples.iter().map(|sample| sample.name.as_ref()).collect();
+        names.dedup();
+        names.truncate(3);
+        let seen = if names.is_empty() {
+            "; it is empty".to_owned()
+        } else {
+            format!("; it begins with {}", names.join(", "))
+        };
+        ReadingError::UnknownEngine { known: known.join(", "), seen }
+    })
+}
+
+/// Reads a page by the rules of its engine.
+#[must_use]
+pub fn read(page: &Exposition<'_>, rules: &'static Rules) -> Reading {
+    let mut by_name: BTreeMap<&str, Vec<&Sample<'_>>> = BTreeMap::new();
+    for sample in &page.samples {
+        by_name.entry(sample.name.as_ref()).or_default().push(sample);
+    }
+    let names = Names { by_name, page, repeats: rules.repeats };
+    let mut reading = Reading {
+        rules,
+        started: names.of("process_start_time_seconds").first().map(|sample| sample.value),
+        counters: BTreeMap::new(),
+        gauges: BTreeMap::new(),
+        latencies: BTreeMap::new(),
+        stepped: None,
+        faults: Vec::new(),
+    };
+    for (counter, source) in rules.counters {
+        match names.counter(source) {
+            Ok(Some(series)) => {
+                reading.counters.insert(*counter, series);
+            }
+            Ok(None) => {}
+            Err(fault) => reading.faults.push(fault),
+        }
+    }
+    for (gauge, source) in rules.gauges {
+        if let Some(value) = names.gauge(*gauge, source) {
+            reading.gauges.insert(*gauge, value);
+        }
+    }
+    for (latency, source) in rules.latencies {
+        match names.histograms(source) {
+            Ok(series) if series.is_empty() => {}
+            Ok(series) => {
+                reading.latencies.insert(*latency, series);
+            }
+            Err(fault) => reading.faults.push(fault),
+        }
+    }
+    reading.stepped = stepped(&reading);
+    reading
+}
+
+fn stepped(reading: &Reading) -> Option<Stepped> {
+    let steps: f64 = reading.counters.get(&Counter::Steps)?.values().sum();
+    let mean = *reading.gauges.get(&Gauge::MeanBatch)?;
+    if mean <= 0.0 {
+        return Some(Stepped { tok: 0.0, error_tok: 0.0 });
+    }
+    // Half of the sixth digit.
+    let digit = 10_f64.powf(mean.log10().floor() - 5.0);
+    Some(Stepped { tok: steps * mean, error_tok: steps * digit / 2.0 })
+}
+
+struct Names<'a> {
+    by_name: BTreeMap<&'a str, Vec<&'a Sample<'a>>>,
+    page: &'a Exposition<'a>,
+    repeats: &'static [&'static str],
+}
+
+impl<'a> Names<'a> {
+    fn of(&self, name: &str) -> &[&'a Sample<'a>] {
+        self.by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The samples under the first name that is there, with and without `_total`.
+    fn found(
+        &self,
+        source: &'static Source,
+    ) -> (&'static str, impl Iterator<Item = &'a Sample<'a>> + '_) {
+        let is = |sample: &Sample<'_>, (label, values): (&str, &[&str])| {
+            sample.label(label).is_some_and(|value| values.contains(&value))
+        };
+        let (name, samples) = source
+            .names
+            .iter()
+            .map(|name| match self.of(&format!("{name}_total")) {
+                [] => (*name, self.of(name)),
+                total => (*name, total),
+            })
+            .find(|(_, samples)| !samples.is_empty())
+            .unwrap_or((source.names[0], &[]));
+        let wanted = samples.iter().copied().filter(move |sample| {
+            source.only.is_none_or(|only| is(sample, only))
+                && !source.except.is_some_and(|except| is(sample, except))
+        });
+        (name, wanted)
+    }
+
+    fn is_declared(&self, source: &Source) -> bool {
+        let kinds = &self.page.kinds;
+        source.names.iter().any(|name| {
+            kinds.contains_key(name) || kinds.contains_key(format!("{name}_total").as_str())
+        })
+    }
+
+    /// `None` where the page does not have it.
+    fn counter(
+        &self,
+        source: &'static Source,
+    ) -> Result<Option<BTreeMap<Series, f64>>, ReadingError> {
+        let (name, samples) = self.found(source);
+        let mut seen = BTreeSet::new();
+        let mut series = BTreeMap::new();
+        for sample in samples {
+            let value = count(name, sample.value)?;
+            once(name, &mut seen, key(sample, &[]))?;
+            let kept: &mut f64 = series.entry(key(sample, self.repeats)).or_default();
+            *kept = kept.max(value);
+        }
+        Ok((!series.is_empty() || self.is_declared(source)).then_some(series))
+    }
+
+    fn gauge(&self, gauge: Gauge, source: &'static Source) -> Option<f64> {
+        let (_, samples) = self.found(source);
+        let mut series: BTreeMap<Series, f64> = BTreeMap::new();
+        // What a server does not know yet it may call NaN.
+        for sample in samples.filter(|sample| sample.value.is_finite()) {
+            let kept = series.entry(key(sample, self.repeats)).or_insert(sample.value);
+            *kept = kept.max(sample.value);
+        }
+        match gauge {
+            Gauge::Running | Gauge::Waiting => series.into_values().reduce(|a, b| a + b),
+            Gauge::KvUse | Gauge::CacheHitRate | Gauge::MeanBatch => {
+                series.into_values().reduce(f64::max)
+            }
+        }
+    }
+
+    fn histograms(
+        &self,
+        source: &'static Source,
+    ) -> Result<BTreeMap<Series, Histogram>, ReadingError> {
+        let Some(name) =
+            source.names.iter().find(|name| !self.of(&format!("{name}_count")).is_empty())
+        else {
+            return Ok(BTreeMap::new());
+        };
+        let without_le = [self.repeats, &["le"]].concat();
+        let mut series: BTreeMap<Series, Histogram> = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        for sample in self.of(&format!("{name}_bucket")) {
+            let Some(bound) = sample.label("le").and_then(|le| le.parse::<f64>().ok()) else {
+                continue;
+            };
+            let value = count(name, sample.value)?;
+            once(name, &mut seen, key(sample, &[]))?;
+            let histogram = series.entry(key(sample, &without_le)).or_default();
+            let kept = histogram.up_to.entry(Bound(bound)).or_default();
+            *kept = kept.max(value);
+        }
+        for sample in self.of(&format!("{name}_count")) {
+            let histogram = series.entry(key(sample, self.repeats)).or_default();
+            histogram.count = histogram.count.max(count(name, sample.value)?);
+        }
+        for sample in self.of(&format!("{name}_sum")) {
+            if sample.value.is_finite() {
+                let histogram = series.entry(key(sample, self.repeats)).or_default();
+                histogram.sum = histogram.sum.max(sample.value);
+            }
+        }
+        Ok(series)
+    }
+}
+
+/// The labels of a sample in one order, without some.
+fn key(sample: &Sample<'_>, without: &[&str]) -> Series {
+    let mut labels: Series = sample
+        .labels
+        .iter()
+        .filter(|(label, _)| !without.contains(&label.as_ref()))
+        .map(|(label, value)| (label.to_string(), value.to_string()))
+        .collect();
+    labels.sort_unstable();
+    labels
+}
+
+fn count(name: &str, value: f64) -> Result<f64, ReadingError> {
+    if value.is_finite() && value >= 0.0 {
+        return Ok(value);
+    }
+    Err(ReadingError::NoCount { name: name.to_owned(), value: value.to_string() })
+}
+
+fn once(name: &str, seen: &mut BTreeSet<Series>, key: Series) -> Result<(), ReadingError> {
+    if seen.insert(key) { Ok(()) } else { Err(ReadingError::Twice { name: name.to_owned() }) }
+}

@@ -1,0 +1,219 @@
+//! The readings of one server in order, and what grew between each two of them.
+//!
+//! A counter that falls means a restart: what lies between the two readings is then left out, time and
+//! tokens alike, so that a rate is never negative and never too low for it. Where answers come from
+//! several servers in turn, counters jump back and forth; no rate can be made of that, and it is refused.
+//! Deliberately absent: asking, and the wall clock.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::histogram::Histogram;
+use super::reading::{Reading, Series, Stepped};
+use super::rules::{Counter, Gauge, Latency, Rules};
+use crate::units::Nanos;
+
+/// Spans kept: more than an hour of one a second.
+const KEPT_SPANS: usize = 4_000;
+/// Labels that tell replicas apart. A series of one that was not there before brings its past with it.
+const REPLICA_LABELS: [&str; 8] =
+    ["engine", "dp_rank", "instance", "pod", "node", "worker", "worker_id", "replica"];
+/// No server restarts twice in this time and has done more work in between than before.
+const FLAPS_WITHIN: Nanos = Nanos::from_secs(60);
+
+/// When a reading was taken: the middle between asking and the answer's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// On the clock's epoch.
+    pub at: Nanos,
+    /// The server read its counters at most so much earlier or later.
+    pub half_width: Nanos,
+}
+
+impl Stamp {
+    /// The middle of two instants.
+    #[must_use]
+    pub fn between(sent: Nanos, answered: Nanos) -> Self {
+        let half_width = Nanos(answered.since(sent).0 / 2);
+        Self { at: sent + half_width, half_width }
+    }
+}
+
+/// What happened from one reading to the next.
+#[derive(Clone, Debug)]
+pub struct Span {
+    /// The earlier reading.
+    pub from: Stamp,
+    /// The later one.
+    pub to: Stamp,
+    /// The server restarted, or a replica came or went: nothing of this span counts.
+    pub is_broken: bool,
+    /// Growth of each counter.
+    pub grown: BTreeMap<Counter, f64>,
+    /// Growth of each histogram, over all series.
+    pub latencies: BTreeMap<Latency, Histogram>,
+    /// At the later reading.
+    pub gauges: BTreeMap<Gauge, f64>,
+    /// Growth of [`Reading::stepped`], with the error of both ends.
+    pub stepped: Option<Stepped>,
+}
+
+/// Answers come from several servers in turn.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the answers come from several servers in turn ({sign}): something balances load over them, and no \
+     rate can be made of that\nhint: give the page of each server by its own --metrics URL"
+)]
+pub struct SeveralServers {
+    /// By what it was seen.
+    pub sign: &'static str,
+}
+
+/// A time at which counters fell.
+#[derive(Clone, Copy, Debug)]
+struct Fall {
+    at: Nanos,
+    /// All counters added up, just before.
+    before: f64,
+    /// They have been there again since.
+    was_regained: bool,
+}
+
+/// One server.
+#[derive(Debug, Default)]
+pub struct Track {
+    last: Option<(Stamp, Reading)>,
+    spans: VecDeque<Span>,
+    fall: Option<Fall>,
+    restarts: u32,
+}
+
+impl Track {
+    /// Takes the next reading; says whether it is of a restarted server.
+    pub fn push(&mut self, stamp: Stamp, reading: Reading) -> Result<bool, SeveralServers> {
+        let Some((from, before)) = self.last.take() else {
+            self.last = Some((stamp, reading));
+            return Ok(false);
+        };
+        let earlier_start = before.started.zip(reading.started).is_some_and(|(was, is)| is < was);
+        if earlier_start {
+            return Err(SeveralServers { sign: "the time at which the process started goes back" });
+        }
+        let span = Span::between((from, &before), (stamp, &reading));
+        let (was, is) = (total(&before), total(&reading));
+        if is < was {
+            if let Some(fall) = self.fall
+                && fall.was_regained
+                && stamp.at.since(fall.at) <= FLAPS_WITHIN
+            {
+                return Err(SeveralServers { sign: "counters jump back and forth" });
+            }
+            self.fall = Some(Fall { at: stamp.at, before: was, was_regained: false });
+        } else if let Some(fall) = &mut self.fall {
+            fall.was_regained |= is >= fall.before;
+        }
+        let restarted = span.is_broken;
+        self.restarts += u32::from(restarted);
+        if self.spans.len() == KEPT_SPANS {
+            self.spans.pop_front();
+        }
+        self.spans.push_back(span);
+        self.last = Some((stamp, reading));
+        Ok(restarted)
+    }
+
+    /// By which rules the last page was read.
+    #[must_use]
+    pub fn rules(&self) -> Option<&'static Rules> {
+        self.last.as_ref().map(|(_, reading)| reading.rules)
+    }
+
+    /// The last reading and when it was taken.
+    #[must_use]
+    pub fn last(&self) -> Option<(Stamp, &Reading)> {
+        self.last.as_ref().map(|(stamp, reading)| (*stamp, reading))
+    }
+
+    /// Spans that end after `from` and not after `to`, in order: windows that follow each other share
+    /// none and miss none.
+    pub fn spans(&self, from: Nanos, to: Nanos) -> impl Iterator<Item = &Span> {
+        self.spans.iter().filter(move |span| span.to.at > from && span.to.at <= to)
+    }
+}
+
+/// All counters added up: it falls at a restart and only there.
+fn total(reading: &Reading) -> f64 {
+    reading.counters.values().flat_map(BTreeMap::values).sum()
+}
+
+impl Span {
+    fn between((from, before): (Stamp, &Reading), (to, now): (Stamp, &Reading)) -> Self {
+        let mut span = Self {
+            from,
+            to,
+            is_broken: before.started != now.started,
+            grown: BTreeMap::new(),
+            latencies: BTreeMap::new(),
+            gauges: now.gauges.clone(),
+            stepped: before.stepped.zip(now.stepped).map(|(was, is)| Stepped {
+                tok: is.tok - was.tok,
+                error_tok: was.error_tok + is.error_tok,
+            }),
+        };
+        for (counter, series) in &now.counters {
+            let earlier = before.counters.get(counter);
+            match earlier.and_then(|earlier| {
+                growth(earlier, series, |now, was| {
+                    Some(now - was.unwrap_or(&0.0)).filter(|grown| *grown >= 0.0)
+                })
+            }) {
+                Some(grown) => {
+                    span.grown.insert(*counter, grown.into_iter().sum());
+                }
+                // A figure that was not there before has no growth; one that was fell.
+                None => span.is_broken |= earlier.is_some(),
+            }
+        }
+        let none = BTreeMap::new();
+        let empty = Histogram::default();
+        for (latency, series) in &now.latencies {
+            let earlier = before.latencies.get(latency).unwrap_or(&none);
+            match growth(earlier, series, |now, was| now.since(was.unwrap_or(&empty))) {
+                Some(grown) => {
+                    let mut all = Histogram::default();
+                    for one in &grown {
+                        all.add(one);
+                    }
+                    span.latencies.insert(*latency, all);
+                }
+                None => span.is_broken = true,
+            }
+        }
+        span
+    }
+}
+
+/// The growth of each series; `None` where one fell, went away, or is of a replica that was not there.
+fn growth<T, G>(
+    before: &BTreeMap<Series, T>,
+    now: &BTreeMap<Series, T>,
+    grow: impl Fn(&T, Option<&T>) -> Option<G>,
+) -> Option<Vec<G>> {
+    if before.keys().any(|series| !now.contains_key(series)) {
+        return None;
+    }
+    now.iter()
+        .map(|(series, value)| {
+            let was = before.get(series);
+            if was.is_none() && !before.is_empty() {
+                let known = before.keys().any(|other| replica(other).eq(replica(series)));
+                known.then_some(())?;
+            }
+            grow(value, was)
+        })
+        .collect()
+}
+
+/// What tells a series' replica apart.
+fn replica(series: &Series) -> impl Iterator<Item = &(String, String)> {
+    series.iter().filter(|(label, _)| REPLICA_LABELS.contains(&label.as_str()))
+}
