@@ -1,17 +1,21 @@
 //! What a server says of itself on its Prometheus page, and what follows from two such pages.
 //!
 //! Page -> [`exposition`] -> [`reading`] (by the engine's [`rules`]) -> [`track`] (samples at mid-point
-//! stamps, restarts as segments) -> [`window`] (rates, means, percentiles). All of that
+//! stamps, restarts as segments) -> [`window`] (rates, means, percentiles) -> [`remaining`]. All of that
 //! is pure; only [`scrape`] asks anybody, through the client's kept connection. Deliberately absent:
 //! load of any kind, and rates that the server averages itself.
 
 pub mod exposition;
 pub mod histogram;
 pub mod reading;
+pub mod remaining;
 pub mod rules;
 pub mod scrape;
 pub mod track;
 pub mod window;
+
+#[cfg(test)]
+mod tests;
 
 pub use reading::{Reading, ReadingError};
 pub use scrape::{ScrapeError, Scraper};

@@ -1,0 +1,318 @@
+//! Pages in, figures out: engines, restarts, replicas, servers in turn. Times are made up.
+
+use super::exposition::{Limits, parse};
+use super::histogram::Percentile;
+use super::reading::{Reading, read, recognise};
+use super::rules::{Counter, Gauge, Latency, Moves};
+use super::track::{SeveralServers, Stamp, Track};
+use super::window::Window;
+use crate::client::Engine;
+use crate::units::Nanos;
+
+fn reading(text: &str) -> Reading {
+    let page = parse(text.as_bytes(), Limits::default()).expect(text);
+    read(&page, recognise(&page).expect(text))
+}
+
+fn at(second: u64) -> Stamp {
+    Stamp { at: Nanos::from_secs(second), half_width: Nanos::ZERO }
+}
+
+/// A reading each second.
+fn track(pages: &[String]) -> Result<Track, SeveralServers> {
+    let mut track = Track::default();
+    for (second, page) in pages.iter().enumerate() {
+        track.push(at(second as u64), reading(page))?;
+    }
+    Ok(track)
+}
+
+fn whole(track: &Track) -> Option<Window> {
+    Window::of(track, Nanos::ZERO, Nanos::MAX)
+}
+
+fn vllm(generated: u64) -> String {
+    format!(
+        "# TYPE vllm:generation_tokens_total counter\n\
+         vllm:generation_tokens_total{{engine=\"0\"}} {generated}\n\
+         vllm:num_requests_running{{engine=\"0\"}} 4\n"
+    )
+}
+
+fn tok_s(window: &Window) -> f64 {
+    window.generation.expect("a rate").tok_s
+}
+
+#[test]
+fn a_rate_is_growth_over_the_time_between_readings() {
+    let track = track(&[vllm(100), vllm(250), vllm(500)]).expect("one server");
+    let window = whole(&track).expect("readings");
+    let generation = window.generation.expect("a rate");
+    assert!((generation.tok_s - 200.0).abs() < 1e-9);
+    assert_eq!((generation.moves, generation.is_estimate), (Moves::PerStep, false));
+    assert_eq!(generation.error_tok_s, Some(2.0), "a step of four, over two seconds");
+    assert_eq!((window.measured, window.restarts), (Nanos::from_secs(2), 0));
+}
+
+#[test]
+fn windows_that_follow_each_other_share_nothing_and_miss_nothing() {
+    let track = track(&[vllm(0), vllm(10), vllm(30), vllm(70)]).expect("one server");
+    let grown = |from, to| {
+        let window = Window::of(&track, Nanos::from_secs(from), Nanos::from_secs(to));
+        window.expect("readings").grown[&Counter::Generation]
+    };
+    assert!((grown(0, 2) - 30.0).abs() < 1e-9);
+    assert!((grown(2, 3) - 40.0).abs() < 1e-9);
+    assert!(Window::of(&track, Nanos::from_secs(3), Nanos::from_secs(9)).is_none());
+}
+
+#[test]
+fn a_restart_is_left_out_and_never_negative() {
+    let track = track(&[vllm(5000), vllm(5100), vllm(20), vllm(120)]).expect("one server");
+    let window = whole(&track).expect("readings");
+    assert!((tok_s(&window) - 100.0).abs() < 1e-9, "{window:?}");
+    assert_eq!((window.restarts, window.measured), (1, Nanos::from_secs(2)));
+    let around = Window::of(&track, Nanos::from_secs(1), Nanos::from_secs(2));
+    assert!(around.is_none(), "nothing but the restart");
+}
+
+#[test]
+fn a_restart_that_has_caught_up_is_seen_by_the_start_of_the_process() {
+    let page = |started: u64, generated| {
+        format!("{}process_start_time_seconds {started}\n", vllm(generated))
+    };
+    let track = track(&[page(10, 100), page(20, 900), page(20, 1000)]).expect("one server");
+    let window = whole(&track).expect("readings");
+    assert!((tok_s(&window) - 100.0).abs() < 1e-9, "{window:?}");
+}
+
+#[test]
+fn answers_from_several_servers_in_turn_are_refused() {
+    let pages: Vec<String> = [1000, 5000, 1010, 5020, 1030].into_iter().map(vllm).collect();
+    let error = track(&pages).expect_err("two servers").to_string();
+    assert!(error.contains("counters jump back and forth"), "{error}");
+    let page = |started: u64| format!("{}process_start_time_seconds {started}\n", vllm(7));
+    let error = track(&[page(20), page(10)]).expect_err("two servers").to_string();
+    assert!(error.contains("goes back"), "{error}");
+    // A server that dies twice without having done more work in between is one server.
+    let dying = [1000, 10, 500, 5, 300].map(vllm);
+    assert!(track(&dying).is_ok());
+}
+
+#[test]
+fn data_parallel_engines_add_up_and_one_of_them_may_restart() {
+    let page = |a: u64, b: u64| {
+        format!(
+            "vllm:generation_tokens_total{{engine=\"0\"}} {a}\n\
+             vllm:generation_tokens_total{{engine=\"1\"}} {b}\n\
+             vllm:num_requests_running{{engine=\"0\"}} 3\nvllm:num_requests_running{{engine=\"1\"}} 5\n\
+             vllm:kv_cache_usage_perc{{engine=\"0\"}} 0.25\nvllm:kv_cache_usage_perc{{engine=\"1\"}} 0.5\n"
+        )
+    };
+    let track = track(&[page(0, 1000), page(100, 1100), page(10_000, 3), page(10_100, 103)]);
+    let window = whole(&track.expect("one server")).expect("readings");
+    assert!(
+        (tok_s(&window) - 200.0).abs() < 1e-9,
+        "the fall of one is hidden in the sum: {window:?}"
+    );
+    assert_eq!(window.gauge(Gauge::Running), Some(8.0));
+    assert_eq!(window.gauge(Gauge::KvUse), Some(0.5), "the fullest");
+}
+
+#[test]
+fn a_replica_that_comes_in_brings_no_past_with_it() {
+    let both =
+        |a: u64, b: u64| format!("{}vllm:generation_tokens_total{{engine=\"1\"}} {b}\n", vllm(a));
+    let track = track(&[vllm(0), vllm(100), both(200, 1_000_000), both(300, 1_000_100)]);
+    let window = whole(&track.expect("one server")).expect("readings");
+    assert!((tok_s(&window) - 150.0).abs() < 1e-9, "{window:?}");
+}
+
+#[test]
+fn a_reason_that_is_new_counts_from_zero() {
+    let page = |stop: u64, length: &str, abort: u64| {
+        format!(
+            "{}vllm:request_success_total{{engine=\"0\",finished_reason=\"stop\"}} {stop}\n{length}\
+             vllm:request_success_total{{engine=\"0\",finished_reason=\"abort\"}} {abort}\n",
+            vllm(7)
+        )
+    };
+    let length = "vllm:request_success_total{engine=\"0\",finished_reason=\"length\"} 3\n";
+    let track = track(&[page(5, "", 0), page(6, length, 9)]).expect("one server");
+    let finished = whole(&track).expect("readings").rate(Counter::Finished);
+    assert_eq!(finished, Some(4.0), "those that were given up are not among the finished");
+}
+
+#[test]
+fn ranks_of_one_model_repeat_and_replicas_add_up() {
+    let page = |tok: u64| {
+        let mut page = String::new();
+        for (dp, tp, pp) in [(0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0), (1, 1, 0)] {
+            let labels = format!("dp_rank=\"{dp}\",tp_rank=\"{tp}\",pp_rank=\"{pp}\"");
+            page += &format!("sglang:generation_tokens_total{{{labels}}} {tok}\n");
+            page += &format!("sglang:num_running_reqs{{{labels}}} 7\n");
+        }
+        page
+    };
+    let track = track(&[page(0), page(100)]).expect("one server");
+    let window = whole(&track).expect("readings");
+    assert!((tok_s(&window) - 200.0).abs() < 1e-9, "{window:?}");
+    assert_eq!(window.gauge(Gauge::Running), Some(14.0));
+    assert_eq!(window.generation.expect("a rate").moves, Moves::PerFinished);
+}
+
+#[test]
+fn a_count_that_moves_in_between_is_preferred() {
+    let page = |finished: u64, decoded: u64| {
+        format!(
+            "sglang:generation_tokens_total 0{finished}\n\
+             sglang:realtime_tokens_total{{mode=\"decode\"}} {decoded}\n\
+             sglang:realtime_tokens_total{{mode=\"prefill_compute\"}} 99999\n"
+        )
+    };
+    let track = track(&[page(0, 100), page(0, 180)]).expect("one server");
+    let generation = whole(&track).expect("readings").generation.expect("a rate");
+    assert!((generation.tok_s - 80.0).abs() < 1e-9);
+    assert_eq!(generation.moves, Moves::PerInterval);
+}
+
+/// 300 tokens in 296 steps with a mean of 1.01351 in the batch, as a real server printed it.
+#[test]
+fn steps_and_busy_places_stand_in_for_tokens_under_way() {
+    let page = |steps: u64, mean: f64| {
+        format!(
+            "llamacpp:tokens_predicted_total 300\nllamacpp:n_decode_total {steps}\n\
+             llamacpp:requests_processing 4\nllamacpp:n_busy_slots_per_decode {mean}\n"
+        )
+    };
+    let track = track(&[page(296, 1.013_51), page(396, 1.767_68)]).expect("one server");
+    let generation = whole(&track).expect("readings").generation.expect("a rate");
+    assert!((generation.tok_s - 400.0).abs() < 0.01, "{generation:?}");
+    assert!(generation.is_estimate);
+    let error = generation.error_tok_s.expect("known");
+    assert!((4.0..4.01).contains(&error), "a step and the sixth digit: {error}");
+    // Later in the server's life the sixth digit is worth hundreds of tokens, and that is said.
+    let old = page(300_000_000, 3.0);
+    let idle = self::track(&[old.clone(), old]).expect("one server");
+    let generation = whole(&idle).expect("readings").generation.expect("a rate");
+    assert!(generation.tok_s.abs() < 1e-9 && generation.error_tok_s > Some(1000.0));
+}
+
+#[test]
+fn a_figure_that_is_declared_and_has_not_moved_is_zero_and_not_unknown() {
+    let idle =
+        "# TYPE sglang:generation_tokens_total counter\nsglang:num_running_reqs 0\n".to_owned();
+    let first = format!("{idle}sglang:generation_tokens_total{{m=\"x\"}} 40\n");
+    let window =
+        whole(&track(&[idle.clone(), idle.clone()]).expect("one server")).expect("readings");
+    assert!(tok_s(&window).abs() < 1e-9);
+    let window = whole(&track(&[idle, first]).expect("one server")).expect("readings");
+    assert!((tok_s(&window) - 40.0).abs() < 1e-9);
+    let without = "sglang:num_running_reqs 0\n".to_owned();
+    let window = whole(&track(&[without.clone(), without]).expect("one server")).expect("readings");
+    assert_eq!(window.generation, None);
+}
+
+#[test]
+fn no_number_where_a_count_should_be_leaves_that_figure_out() {
+    let page = "vllm:generation_tokens_total NaN\nvllm:prompt_tokens_total 7\n\
+                vllm:num_requests_running NaN\nvllm:num_requests_waiting +Inf\n";
+    let reading = reading(page);
+    assert_eq!(reading.faults.len(), 1);
+    let said = reading.faults[0].to_string();
+    assert!(said.contains("NaN for the counter `vllm:generation_tokens`"), "{said}");
+    assert!(!reading.counters.contains_key(&Counter::Generation) && reading.gauges.is_empty());
+    assert!(reading.counters[&Counter::Prompt].values().eq([&7.0]), "the others stay");
+}
+
+#[test]
+fn a_sample_that_stands_twice_counts_for_nothing() {
+    let page = "vllm:generation_tokens_total{a=\"1\",b=\"2\"} 5\nvllm:generation_tokens_total{b=\"2\",a=\"1\"} 6\n";
+    let said = reading(page).faults[0].to_string();
+    assert!(said.contains("two samples of `vllm:generation_tokens`"), "{said}");
+}
+
+#[test]
+fn names_with_and_without_total_old_and_new() {
+    for (page, engine) in [
+        ("vllm:generation_tokens 5\n", Engine::Vllm),
+        ("vllm:generation_tokens_total 5\nvllm:generation_tokens_created 1.7e9\n", Engine::Vllm),
+        ("trtllm:generation_tokens_total 5\n", Engine::TrtLlm),
+        ("trtllm_generation_tokens 5\n", Engine::TrtLlm),
+        ("tgi_request_generated_tokens_sum 5\n", Engine::Tgi),
+        ("lmdeploy:generation_tokens_total 5\n", Engine::LmDeploy),
+        ("dynamo_frontend_output_tokens_total 5\nvllm:generation_tokens_total 9\n", Engine::Dynamo),
+        ("litellm_output_tokens_metric_total{model=\"say \\\"hi\\\"\\n\"} 5\n", Engine::LiteLlm),
+    ] {
+        let reading = reading(page);
+        assert_eq!(reading.rules.engine, engine, "{page}");
+        let generated: f64 = reading.counters[&Counter::Generation].values().sum();
+        assert!((generated - 5.0).abs() < 1e-9, "{page}");
+    }
+    let page = parse(b"python_info 1\nhttp_requests_total 5\n", Limits::default()).expect("a page");
+    let said = recognise(&page).expect_err("no engine").to_string();
+    assert!(said.contains("begins with python_info, http_requests_total"), "{said}");
+}
+
+#[test]
+fn latencies_are_of_what_came_in_between() {
+    let page = |fast: u64, all: u64, sum: f64| {
+        let mut page = vllm(7);
+        for (le, count) in [("0.1", fast), ("0.5", all), ("+Inf", all)] {
+            page += &format!(
+                "vllm:time_to_first_token_seconds_bucket{{engine=\"0\",le=\"{le}\"}} {count}\n"
+            );
+        }
+        page += &format!("vllm:time_to_first_token_seconds_count{{engine=\"0\"}} {all}\n");
+        page + &format!("vllm:time_to_first_token_seconds_sum{{engine=\"0\"}} {sum}\n")
+    };
+    let track = track(&[page(900, 1000, 100.0), page(900, 1004, 101.0)]).expect("one server");
+    let window = whole(&track).expect("readings");
+    let ttft = &window.latencies[&Latency::Ttft];
+    assert_eq!((ttft.count, ttft.mean()), (4.0, Some(0.25)));
+    let expect = Percentile { value: Some(0.1 + 0.4 * 0.5), above: 0.1, up_to: 0.5 };
+    assert_eq!(ttft.percentile(0.5), Some(expect));
+}
+
+#[test]
+fn shares_are_formed_of_sums() {
+    let page = |hits: u64, queries: u64, drafted: u64, accepted: u64| {
+        format!(
+            "{}vllm:prefix_cache_hits_total {hits}\nvllm:prefix_cache_queries_total {queries}\n\
+             vllm:spec_decode_num_draft_tokens_total {drafted}\n\
+             vllm:spec_decode_num_accepted_tokens_total {accepted}\n",
+            vllm(7)
+        )
+    };
+    let one = track(&[page(0, 0, 0, 0), page(90, 100, 8, 2)]).expect("one server");
+    let other = track(&[page(0, 0, 0, 0), page(0, 900, 0, 0)]).expect("one server");
+    let both = whole(&one).expect("readings").and(&whole(&other).expect("readings"));
+    assert_eq!(both.cache_hit_share(), Some(0.09));
+    assert_eq!(both.acceptance(), Some(0.25));
+    assert_eq!(whole(&other).expect("readings").acceptance(), None, "nothing was drafted");
+}
+
+/// Real servers' pages, outside the repository; without them this test sees nothing.
+#[test]
+fn pages_of_real_servers() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/captures");
+    let (engine, counted) = (|reading: &Reading| reading.rules.engine, Counter::Generation);
+    for (name, expect, generated) in [
+        ("vllm/metrics.raw", Engine::Vllm, 316.0),
+        ("vllm-reasoning-spec/metrics.raw", Engine::Vllm, f64::NAN),
+        ("llamacpp/metrics.raw", Engine::LlamaCpp, 300.0),
+        ("llamacpp/metrics_after_cut.raw", Engine::LlamaCpp, 300.0),
+        ("dynamo/metrics.raw", Engine::Dynamo, 296.0),
+        ("litellm-vllm/metrics.txt", Engine::LiteLlm, f64::NAN),
+        ("dynamo/worker_metrics.txt", Engine::Vllm, 0.0),
+    ] {
+        let Ok(raw) = std::fs::read(folder.join(name)) else { continue };
+        let body = raw.windows(4).position(|end| end == b"\r\n\r\n").map_or(0, |end| end + 4);
+        let page = parse(&raw[body..], Limits::default()).expect(name);
+        let reading = read(&page, recognise(&page).expect(name));
+        assert_eq!(engine(&reading), expect, "{name}");
+        assert_eq!(reading.faults, [], "{name}");
+        let sum = reading.counters.get(&counted).map_or(0.0, |series| series.values().sum());
+        assert!(generated.is_nan() && sum > 0.0 || (sum - generated).abs() < 1e-9, "{name}: {sum}");
+    }
+}
