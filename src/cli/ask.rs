@@ -173,7 +173,7 @@ pub(super) fn preflight(
             url: &way.name,
             model: answers.models[index].as_deref(),
             listed: &listed,
-            has_key: args.reach.has_key(),
+            has_key: args.reach.link.has_key(),
             usage: bodies.include_usage,
         };
         match preflight::judge(&record, &sent) {

@@ -10,6 +10,7 @@ mod console;
 mod content_args;
 mod cpu;
 mod disk;
+mod link_args;
 mod live;
 mod prompts;
 mod reach;
@@ -20,6 +21,9 @@ mod run;
 mod server;
 mod sim;
 mod traffic;
+mod watch;
+mod watch_words;
+mod watched;
 
 use clap::{Parser, Subcommand};
 
@@ -40,6 +44,8 @@ enum Command {
     Run(Box<RunArgs>),
     /// Make summary.csv and the console summary again from a run's files
     Report(report::ReportArgs),
+    /// Show tok/s and queue of a running server from its /metrics; no load is sent
+    Watch(Box<watch::WatchArgs>),
     /// Run the simulated server alone
     Sim(Box<sim::SimArgs>),
 }
@@ -53,6 +59,8 @@ pub enum Exit {
     Stopped = 1,
     /// Usage, input or I/O.
     Usage = 2,
+    /// What was asked cannot be answered.
+    CannotAnswer = 3,
     /// No request succeeded.
     NothingSucceeded = 4,
     /// Interrupted; partial results are written and marked.
@@ -64,6 +72,7 @@ pub fn dispatch(cli: Cli, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Run(args) => run::run(&args, quit),
         Command::Report(args) => report::report(&args),
+        Command::Watch(args) => watch::watch(&args),
         Command::Sim(args) => sim::sim(&args),
     }
 }

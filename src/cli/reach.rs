@@ -3,12 +3,13 @@
 use anyhow::bail;
 
 use super::args::RunArgs;
+use super::link_args::LinkArgs;
 use crate::client::target::{self, Target};
 use crate::client::{Headers, Hop, RequestHead, Route, Tls, Tunnel, proxy, tls_config};
 use crate::report::redact_url;
 
 /// The URL where only a socket is named.
-const SOCKET_URL: &str = "http://localhost";
+pub(super) const SOCKET_URL: &str = "http://localhost";
 
 /// A server that can be sent to.
 #[derive(Clone, Debug)]
@@ -23,36 +24,43 @@ pub(super) struct Way {
 
 /// The servers that were named, in order; none where one is to be simulated.
 pub(super) fn ways(args: &RunArgs) -> anyhow::Result<Vec<Way>> {
-    let reach = &args.reach;
+    let link = &args.reach.link;
     let mut urls: Vec<&str> = args.target.url.iter().map(String::as_str).collect();
-    if urls.is_empty() && reach.unix_socket.is_some() {
+    if urls.is_empty() && link.unix_socket.is_some() {
         urls.push(SOCKET_URL);
     }
-    let headers = reach.headers()?;
-    let mut ways = Vec::with_capacity(urls.len());
-    for url in &urls {
-        let target = target::endpoint(url, args.target.api)?;
-        let mut route = Route::tcp(target.host.clone(), target.port);
-        if target.tls {
-            route.tls = Some(Tls::new(&target.host, tls_config(&reach.tls(), reach.http2)?)?);
-        }
-        let mut head = RequestHead::new(&target.authority, &target.path_and_query, &headers)?;
-        route.http2 = reach.http2;
-        if reach.http2 {
-            head = head.for_http2(target.scheme(), &target.authority)?;
-        }
-        if let Some(path) = &reach.unix_socket {
-            route.hop = Hop::Unix(path.clone());
-        }
-        if let Some(proxy) = &reach.proxy {
-            head = through_proxy(proxy, &target, &mut route, head)?;
-        }
-        ways.push(Way { target, route, head, name: redact_url(url) });
-    }
-    if ways.is_empty() && (reach.proxy.is_some() || reach.has_tls()) {
+    let headers = link.headers()?;
+    let way = |url: &&str| way(url, target::endpoint(url, args.target.api)?, link, &headers);
+    let ways = urls.iter().map(way).collect::<anyhow::Result<Vec<Way>>>()?;
+    if ways.is_empty() && (link.proxy.is_some() || link.has_tls()) {
         bail!("nothing is reached by TLS or a proxy without a server\nhint: give --url");
     }
     Ok(ways)
+}
+
+/// The way to one server.
+pub(super) fn way(
+    url: &str,
+    target: Target,
+    link: &LinkArgs,
+    headers: &Headers,
+) -> anyhow::Result<Way> {
+    let mut route = Route::tcp(target.host.clone(), target.port);
+    if target.tls {
+        route.tls = Some(Tls::new(&target.host, tls_config(&link.tls(), link.http2)?)?);
+    }
+    let mut head = RequestHead::new(&target.authority, &target.path_and_query, headers)?;
+    route.http2 = link.http2;
+    if link.http2 {
+        head = head.for_http2(target.scheme(), &target.authority)?;
+    }
+    if let Some(path) = &link.unix_socket {
+        route.hop = Hop::Unix(path.clone());
+    }
+    if let Some(proxy) = &link.proxy {
+        head = through_proxy(proxy, &target, &mut route, head)?;
+    }
+    Ok(Way { target, route, head, name: redact_url(url) })
 }
 
 /// The way to a simulated server of our own. A key is for the servers that were named, so it gets none.

@@ -106,6 +106,11 @@ impl Pool {
         }
     }
 
+    /// Drops all idle connections.
+    pub(super) fn forget(&self) {
+        self.idle.borrow_mut().clear();
+    }
+
     /// Takes back a connection whose response has ended whole.
     pub(super) fn put_back(&self, connection: Wire) {
         self.idle.borrow_mut().push((connection, self.clock.now()));

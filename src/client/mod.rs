@@ -22,6 +22,7 @@ mod watch;
 mod wire;
 
 pub mod dialect;
+pub mod metrics_url;
 pub mod preflight;
 pub mod proxy;
 pub mod sse;

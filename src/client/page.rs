@@ -71,6 +71,11 @@ impl Pages {
         self.head.scrub(text)
     }
 
+    /// Lets the kept connection go, so that the next page comes over a new one.
+    pub fn redial(&self) {
+        self.pool.forget();
+    }
+
     /// GETs a path (with its query), reading at most `limit_bytes` of the body.
     pub async fn get(&self, path: &str, limit_bytes: usize) -> Result<Page, ProbeError> {
         let deadline = Some(self.clock.now() + LIMIT);

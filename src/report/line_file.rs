@@ -16,14 +16,14 @@ const FLUSH_AT_BYTES: usize = 1 << 20;
 
 /// A CSV file with its header.
 #[derive(Debug)]
-pub(super) struct LineFile {
+pub struct LineFile {
     path: PathBuf,
     csv: csv::Writer<WholeLines>,
 }
 
 impl LineFile {
     /// Creates the file with its header; refuses one that exists.
-    pub(super) fn create(path: PathBuf, header: &[&str]) -> Result<Self, RecorderError> {
+    pub fn create(path: PathBuf, header: &[&str]) -> Result<Self, RecorderError> {
         let cannot = |source| RecorderError::Create { path: path.clone(), source };
         let file = File::create_new(&path).map_err(cannot)?;
         let mut csv = csv::Writer::from_writer(WholeLines::new(file));
@@ -33,7 +33,7 @@ impl LineFile {
     }
 
     /// Adds a line.
-    pub(super) fn write(&mut self, cells: &[impl AsRef<[u8]>]) -> Result<(), RecorderError> {
+    pub fn write(&mut self, cells: &[impl AsRef<[u8]>]) -> Result<(), RecorderError> {
         if self.csv.get_ref().waiting_bytes() >= WAITING_LIMIT_BYTES {
             let (path, limit_bytes) = (self.path.clone(), WAITING_LIMIT_BYTES);
             return Err(RecorderError::TooMuchWaits { path, limit_bytes });
@@ -46,7 +46,7 @@ impl LineFile {
     }
 
     /// Hands all lines to the operating system.
-    pub(super) fn flush(&mut self) -> Result<(), RecorderError> {
+    pub fn flush(&mut self) -> Result<(), RecorderError> {
         self.csv.flush().map_err(|source| self.error(source))
     }
 

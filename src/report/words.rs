@@ -3,10 +3,11 @@
 use crate::units::{NS_PER_S, Nanos};
 
 /// What stands for a figure that is not there.
-pub(super) const NONE: &str = "–";
+pub const NONE: &str = "–";
 
 /// `1234567` as `1,234,567`.
-pub(super) fn grouped(n: u64) -> String {
+#[must_use]
+pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -37,7 +38,8 @@ pub(super) fn rate(value: Option<f64>, unit: &str) -> String {
 }
 
 /// A share as a percentage. One in a million is not 0.0%.
-pub(super) fn percent(share: f64) -> String {
+#[must_use]
+pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent.abs() {
         p if p > 0.0 && p < 0.05 => format!("{percent:.4}%"),
@@ -46,7 +48,8 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// `754.2 s`, and from ten minutes on `1h 02m 03s`.
-pub(super) fn span(span: Nanos) -> String {
+#[must_use]
+pub fn span(span: Nanos) -> String {
     let s = span.0 / NS_PER_S;
     if s < 600 {
         return format!("{:.1} s", span.as_secs_f64());

@@ -6,6 +6,7 @@
 //! load of any kind, and rates that the server averages itself.
 
 pub mod exposition;
+pub mod figures;
 pub mod histogram;
 pub mod reading;
 pub mod remaining;

@@ -7,9 +7,6 @@ use super::reading::{Reading, ReadingError, read, recognise};
 use super::track::Stamp;
 use crate::client::{Page, Pages, ProbeError};
 
-/// Where a page may stand below a server's root, in the order of asking. TensorRT-LLM answers the first
-/// with JSON.
-pub const PATHS: [&str; 2] = ["/metrics", "/prometheus/metrics"];
 /// Bytes of a wrong answer that a message quotes.
 const QUOTED_CHARS: usize = 120;
 
@@ -87,6 +84,12 @@ impl Scraper {
             }
         }
         Err(first)
+    }
+
+    /// The same over a new connection.
+    pub async fn read_anew(&mut self) -> Result<(Stamp, Reading), ScrapeError> {
+        self.pages.redial();
+        self.read().await
     }
 
     async fn read_at(&self, path: &str) -> Result<(Stamp, Reading), ScrapeError> {

@@ -1,0 +1,365 @@
+//! `underfire watch`: what a running server does, from its metrics page. No load is sent.
+//!
+//! Readings are taken every second, so that a restart costs one of them; figures are told per window.
+
+use std::future::Future;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use futures_util::future::{Either, join_all, select};
+use indicatif::{ProgressBar, ProgressStyle};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::Exit;
+use super::console::{complain, print, say};
+use super::link_args::LinkArgs;
+use super::reach::SOCKET_URL;
+use super::watch_words::{Told, caution};
+use super::watched::Server;
+use crate::clock::{Anchor, Clock};
+use crate::report::LineFile;
+use crate::telemetry::Window;
+use crate::telemetry::figures::untold;
+use crate::telemetry::remaining::Remaining;
+use crate::telemetry::rules::Counter;
+use crate::telemetry::track::SeveralServers;
+use crate::units::{Nanos, UnitError};
+
+/// Readings are this far apart, or a whole part of a shorter window.
+const SAMPLE_EVERY: Nanos = Nanos::from_secs(1);
+/// Parts of a window whose rates say how steady it is.
+const PIECES: u64 = 5;
+const WINDOW_MIN: Nanos = Nanos::from_millis(100);
+const WINDOW_MAX: Nanos = Nanos::from_secs(3600);
+
+/// Arguments of `watch`.
+#[derive(Debug, Args)]
+pub(super) struct WatchArgs {
+    /// Server, as `http[s]://host:port[/base]`; its page is found below it
+    #[arg(required_unless_present_any = ["metrics", "unix_socket"])]
+    url: Option<String>,
+    /// Metrics page, in the place of the server's own (repeatable: servers add up)
+    #[arg(long, value_name = "URL")]
+    metrics: Vec<String>,
+    /// Figures are told for each D
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = window)]
+    window: Nanos,
+    /// One window, and end
+    #[arg(long, conflicts_with = "for_time")]
+    once: bool,
+    /// End after D (default: Ctrl-C)
+    #[arg(long = "for", id = "for_time", value_name = "D", value_parser = Nanos::parse_duration)]
+    for_time: Option<Nanos>,
+    /// One JSON object per window
+    #[arg(long)]
+    json: bool,
+    /// Write watch.csv into this folder, which must not hold one
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Samples that a data run still has to make: tells the time left
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    remaining: Option<u64>,
+    /// Mean completion tokens of those (default: from what the server counts)
+    #[arg(long, value_name = "M", requires = "remaining", value_parser = above_zero)]
+    mean_tokens: Option<f64>,
+    #[command(flatten)]
+    link: LinkArgs,
+}
+
+fn window(text: &str) -> Result<Nanos, String> {
+    let window = Nanos::parse_duration(text).map_err(|error: UnitError| error.to_string())?;
+    if (WINDOW_MIN..=WINDOW_MAX).contains(&window) {
+        return Ok(window);
+    }
+    Err("a window is 100ms to 1h".to_owned())
+}
+
+fn above_zero(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err("must be a number above zero".to_owned()),
+    }
+}
+
+/// Carries out the command.
+pub(super) fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        let clock = Clock::real().context("no timer")?;
+        let mut servers = servers(args, &clock)?;
+        let quit = pin!(interrupted()?);
+        let watched = Watching::begin(args, clock)?.run(&mut servers, quit).await;
+        match watched {
+            Err(error) if error.is::<SeveralServers>() => {
+                complain(&error);
+                Ok(Exit::CannotAnswer)
+            }
+            watched => watched,
+        }
+    })
+}
+
+fn servers(args: &WatchArgs, clock: &Clock) -> anyhow::Result<Vec<Server>> {
+    let headers = args.link.headers()?;
+    let server = |url: &str, is_page| Server::new(url, is_page, &args.link, &headers, clock);
+    if args.metrics.is_empty() {
+        return Ok(vec![server(args.url.as_deref().unwrap_or(SOCKET_URL), false)?]);
+    }
+    args.metrics.iter().map(|url| server(url, true)).collect()
+}
+
+/// Resolves at the first SIGINT or SIGTERM.
+fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+struct Watching<'a> {
+    args: &'a WatchArgs,
+    clock: Clock,
+    anchor: Anchor,
+    file: Option<LineFile>,
+    remaining: Option<Remaining>,
+    live: Option<ProgressBar>,
+    /// Some window had a rate.
+    has_measured: bool,
+    /// Said since the last window.
+    notes: Vec<String>,
+}
+
+impl<'a> Watching<'a> {
+    fn begin(args: &'a WatchArgs, clock: Clock) -> anyhow::Result<Self> {
+        let file = match &args.out {
+            Some(folder) => {
+                std::fs::create_dir_all(folder)
+                    .with_context(|| format!("failed to make the folder {}", folder.display()))?;
+                Some(LineFile::create(folder.join("watch.csv"), &Told::header())?)
+            }
+            None => None,
+        };
+        let live = (!args.json && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::new_spinner();
+            bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a fixed template"));
+            bar
+        });
+        let remaining = args.remaining.map(|samples| Remaining::new(samples, args.mean_tokens));
+        let anchor = Anchor::now();
+        let notes = Vec::new();
+        Ok(Self { args, clock, anchor, file, remaining, live, has_measured: false, notes })
+    }
+
+    async fn run(
+        mut self,
+        servers: &mut [Server],
+        mut quit: Pin<&mut impl Future<Output = ()>>,
+    ) -> anyhow::Result<Exit> {
+        let answers = join_all(servers.iter_mut().map(Server::first));
+        match select(answers, quit.as_mut()).await {
+            Either::Left((answers, _)) => answers.into_iter().collect::<anyhow::Result<()>>()?,
+            Either::Right(_) => return Ok(Exit::Interrupted),
+        }
+        introduce(servers)?;
+        let per_window = self.args.window.0.div_ceil(SAMPLE_EVERY.0);
+        let step = Nanos(self.args.window.0 / per_window);
+        self.anchor = Anchor::now();
+        let start = self.clock.now();
+        let (mut tick, mut from) = (0, start);
+        loop {
+            tick += 1;
+            let due = start + Nanos(step.0 * tick);
+            if self.args.for_time.is_some_and(|limit| due.since(start) > limit) {
+                self.last_window(servers, from, start)?;
+                return Ok(self.exit());
+            }
+            if !self.sample(due, servers, quit.as_mut()).await? {
+                self.last_window(servers, from, start)?;
+                return Ok(Exit::Interrupted);
+            }
+            let now = self.clock.now();
+            // A page that took longer than a step is not asked for twice at once.
+            tick = tick.max(now.since(start).0 / step.0);
+            if now.since(from) + Nanos(step.0 / 2) >= self.args.window {
+                self.window(servers, from, now, start)?;
+                from = now;
+                if self.args.once {
+                    return Ok(self.exit());
+                }
+            }
+            self.show(servers, now);
+        }
+    }
+
+    /// Waits for the time of a reading and takes it; false when interrupted before.
+    async fn sample(
+        &mut self,
+        due: Nanos,
+        servers: &mut [Server],
+        quit: Pin<&mut impl Future<Output = ()>>,
+    ) -> anyhow::Result<bool> {
+        let sleep = self.clock.sleep_until(due);
+        let readings = pin!(async {
+            sleep.await;
+            join_all(servers.iter_mut().map(Server::sample)).await
+        });
+        let Either::Left((news, _)) = select(readings, quit).await else {
+            return Ok(false);
+        };
+        for news in news {
+            if let Some(news) = news? {
+                self.note(news);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tells a window that has ended, and what cannot be told of it.
+    fn window(
+        &mut self,
+        servers: &[Server],
+        from: Nanos,
+        to: Nanos,
+        start: Nanos,
+    ) -> anyhow::Result<()> {
+        let window = together(servers, from, to);
+        if !self.has_measured
+            && let Some(window) = &window
+        {
+            self.limits(servers, window);
+        }
+        if let (Some(remaining), Some(window)) = (&mut self.remaining, &window) {
+            let generated =
+                window.generation.map(|rate| rate.tok_s * window.measured.as_secs_f64());
+            remaining.add_counts(
+                generated.unwrap_or(0.0),
+                window.grown.get(&Counter::Finished).copied(),
+            );
+            let piece = to.since(from).0 / PIECES;
+            let pieces = (0..PIECES).filter_map(|at| {
+                let begin = from + Nanos(piece * at);
+                together(servers, begin, begin + Nanos(piece))?.generation.map(|rate| rate.tok_s)
+            });
+            remaining.add_rates(pieces);
+        }
+        self.has_measured |= window.as_ref().is_some_and(|window| window.generation.is_some());
+        let notes = std::mem::take(&mut self.notes);
+        let told = Told {
+            t: to.since(start),
+            utc: self.anchor.utc_at(self.anchor.monotonic + to.since(start)),
+            window: window.as_ref(),
+            outlook: self.remaining.as_ref().map(Remaining::outlook),
+            notes: &notes,
+        };
+        if let Some(file) = &mut self.file {
+            file.write(&told.row())?;
+            file.flush()?;
+        }
+        let text = if self.args.json {
+            told.json()
+        } else {
+            let end = told.end_line().map_or_else(String::new, |line| format!("{line}\n"));
+            format!("{}\n{end}", told.line())
+        };
+        self.quietly(|| print(&text));
+        Ok(())
+    }
+
+    /// The rest of a window that is cut off, where it has anything.
+    fn last_window(&mut self, servers: &[Server], from: Nanos, start: Nanos) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        if together(servers, from, now).is_some() {
+            self.window(servers, from, now, start)?;
+        }
+        if let Some(live) = &self.live {
+            live.finish_and_clear();
+        }
+        Ok(())
+    }
+
+    /// What the servers do not tell, once it is known.
+    fn limits(&mut self, servers: &[Server], window: &Window) {
+        for server in servers {
+            let Some(rules) = server.rules() else { continue };
+            let untold = untold(window, rules);
+            if !untold.is_empty() {
+                self.note(format!("{} does not tell: {}", rules.name, untold.join(", ")));
+            }
+        }
+        let engine = servers.first().and_then(Server::rules).map_or("", |rules| rules.name);
+        if let Some(words) = window.generation.as_ref().and_then(|rate| caution(rate, engine)) {
+            self.note(words);
+        }
+    }
+
+    fn note(&mut self, words: String) {
+        self.quietly(|| say(&format!("note: {words}")));
+        self.notes.push(words);
+    }
+
+    /// Does something with the live line out of the way.
+    fn quietly(&self, speak: impl FnOnce()) {
+        match &self.live {
+            Some(live) => live.suspend(speak),
+            None => speak(),
+        }
+    }
+
+    /// The last second, on a terminal.
+    fn show(&self, servers: &[Server], now: Nanos) {
+        let Some(live) = &self.live else { return };
+        let last = Nanos(SAMPLE_EVERY.0 * 3 / 2);
+        if let Some(window) = together(servers, now.since(last), now) {
+            let told = Told {
+                t: now.since(self.anchor.monotonic),
+                utc: self.anchor.utc_at(now),
+                window: Some(&window),
+                outlook: None,
+                notes: &[],
+            };
+            live.set_message(told.line());
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        if let Some(live) = &self.live {
+            live.finish_and_clear();
+        }
+        if self.has_measured { Exit::Ok } else { Exit::CannotAnswer }
+    }
+}
+
+/// Says what is watched, and what cannot be told of it.
+fn introduce(servers: &[Server]) -> anyhow::Result<()> {
+    let fronts = servers.iter().filter(|server| server.rules().is_some_and(|r| r.is_front));
+    let fronts = fronts.count();
+    if fronts > 0 && fronts < servers.len() {
+        bail!(
+            "some of these pages are of a proxy and others of engines: both count the same tokens\n\
+             hint: give either the one or the others"
+        );
+    }
+    for server in servers {
+        let Some(rules) = server.rules() else { continue };
+        say(&format!("watching {} at {}", rules.name, server.name));
+        if !rules.note.is_empty() {
+            say(&format!("note: {}: {}", rules.name, rules.note));
+        }
+    }
+    say("note: latency percentiles are interpolated within the server's own buckets");
+    Ok(())
+}
+
+/// All servers in one window; `None` where one of them has nothing to say.
+fn together(servers: &[Server], from: Nanos, to: Nanos) -> Option<Window> {
+    let mut windows = servers.iter().map(|server| Window::of(&server.track, from, to));
+    let first = windows.next()??;
+    windows.try_fold(first, |all, window| Some(all.and(&window?)))
+}

@@ -1,0 +1,221 @@
+//! What `watch` says: a line per window for people, an object for programs, a row for a file.
+//!
+//! Deliberately absent: asking, and time.
+
+use serde_json::{Map, Value, json};
+
+use crate::clock::Utc;
+use crate::report::{NONE, grouped, percent, span};
+use crate::telemetry::figures::{basis, figures};
+use crate::telemetry::histogram::Histogram;
+use crate::telemetry::remaining::{Outlook, Unknown};
+use crate::telemetry::rules::{Counter, Gauge, Latency, Moves};
+use crate::telemetry::window::{Generation, Window};
+use crate::units::{NS_PER_S, Nanos};
+
+/// A window as it is told.
+pub(super) struct Told<'a> {
+    /// From the beginning of the watch to the end of the window.
+    pub(super) t: Nanos,
+    pub(super) utc: Utc,
+    /// `None` where nothing could be measured.
+    pub(super) window: Option<&'a Window>,
+    /// When the run ends, where that was asked.
+    pub(super) outlook: Option<Result<Outlook, Unknown>>,
+    pub(super) notes: &'a [String],
+}
+
+/// Columns that are not [`figures`], before and behind them.
+const BEFORE: [&str; 2] = ["t_s", "utc"];
+const BEHIND: [&str; 6] =
+    ["generation_basis", "left_samples", "left_s", "left_low_s", "left_high_s", "notes"];
+
+impl Told<'_> {
+    /// Names of the columns.
+    pub(super) fn header() -> Vec<&'static str> {
+        let names = figures(&Window::default()).into_iter().map(|(name, _)| name);
+        BEFORE.into_iter().chain(names).chain(BEHIND).collect()
+    }
+
+    fn figures(&self) -> Vec<(&'static str, Option<f64>)> {
+        match self.window {
+            Some(window) => figures(window),
+            None => figures(&Window::default()).into_iter().map(|(name, _)| (name, None)).collect(),
+        }
+    }
+
+    fn basis(&self) -> Option<&'static str> {
+        self.window?.generation.as_ref().map(basis)
+    }
+
+    fn left(&self) -> [Option<f64>; 4] {
+        match &self.outlook {
+            Some(Ok(Outlook { samples, left_s, between_s: (low, high), .. })) => {
+                [Some(*samples), Some(*left_s), Some(*low), *high]
+            }
+            _ => [None; 4],
+        }
+    }
+
+    /// A row of `watch.csv`.
+    pub(super) fn row(&self) -> Vec<String> {
+        let number =
+            |value: Option<f64>| value.map_or_else(String::new, |value| plain(value).to_string());
+        let mut row = vec![seconds(self.t), self.utc.rfc3339()];
+        row.extend(self.figures().into_iter().map(|(_, value)| number(value)));
+        row.push(self.basis().unwrap_or_default().to_owned());
+        row.extend(self.left().map(number));
+        row.push(self.notes.join("; "));
+        row
+    }
+
+    /// One line of JSON.
+    pub(super) fn json(&self) -> String {
+        let mut object = Map::new();
+        object.insert("t_s".to_owned(), json!(self.t.as_secs_f64()));
+        object.insert("utc".to_owned(), json!(self.utc.rfc3339()));
+        for (name, value) in self.figures() {
+            object.insert(name.to_owned(), value.map_or(Value::Null, |value| json!(plain(value))));
+        }
+        object.insert("generation_basis".to_owned(), json!(self.basis()));
+        for (name, value) in BEHIND[1..5].iter().zip(self.left()) {
+            object.insert((*name).to_owned(), json!(value.map(plain)));
+        }
+        object.insert("notes".to_owned(), json!(self.notes));
+        format!("{}\n", Value::Object(object))
+    }
+
+    /// One line for people.
+    pub(super) fn line(&self) -> String {
+        let Some(window) = self.window else {
+            return format!(
+                "{:>6.0} s  no two readings of one server: nothing measured",
+                self.t.as_secs_f64()
+            );
+        };
+        let mut parts = vec![
+            format!("{:>6.0} s", self.t.as_secs_f64()),
+            format!("generation {}", generation(window.generation.as_ref())),
+        ];
+        let mut part = |name: &str, value: Option<String>| {
+            parts.extend(value.map(|value| format!("{name} {value}")));
+        };
+        part("prompt", window.rate(Counter::Prompt).map(|rate| format!("{} tok/s", amount(rate))));
+        let mean = window.mean_completion_tok();
+        let mean = mean.map_or_else(String::new, |tok| format!(" of {} tok", amount(tok)));
+        part(
+            "done",
+            window.rate(Counter::Finished).map(|rate| format!("{} req/s{mean}", amount(rate))),
+        );
+        part("running", window.gauge(Gauge::Running).map(amount));
+        part("waiting", window.gauge(Gauge::Waiting).map(amount));
+        part("KV", window.gauge(Gauge::KvUse).map(percent));
+        part("cache hits", window.cache_hit_share().map(percent));
+        let preempted = window.grown.get(&Counter::Preempted).filter(|count| **count > 0.0);
+        part("preempted", preempted.copied().map(amount));
+        part("accepted", window.acceptance().map(percent));
+        part("TTFT", latency(window, Latency::Ttft));
+        part("ITL", latency(window, Latency::Itl));
+        if window.restarts > 0 {
+            part("restarts", Some(window.restarts.to_string()));
+        }
+        parts.join("  ")
+    }
+
+    /// When the run ends, for people.
+    pub(super) fn end_line(&self) -> Option<String> {
+        Some(match self.outlook.as_ref()? {
+            Err(why) => format!("          time left not known: {why}"),
+            Ok(outlook) => {
+                let (low, high) = outlook.between_s;
+                let high = high.map_or_else(|| "unbounded".to_owned(), time);
+                format!(
+                    "          time left {} ({} to {high}, 95%): {} samples of {} tok",
+                    time(outlook.left_s),
+                    time(low),
+                    amount(outlook.samples),
+                    amount(outlook.mean_tok),
+                )
+            }
+        })
+    }
+}
+
+/// How often the counter behind a rate moves, where that limits what it says.
+pub(super) fn caution(generation: &Generation, engine: &str) -> Option<String> {
+    match generation.moves {
+        _ if generation.is_estimate => Some(format!(
+            "{engine} counts completion tokens when a request ends; the rate here is made of its decode \
+             calls and busy slots: an estimate, a little high while long prompts are read"
+        )),
+        Moves::PerStep => None,
+        Moves::PerInterval => Some(format!(
+            "{engine} moves this count once in many steps, and not for first tokens: rates are a little low"
+        )),
+        Moves::PerFinished => Some(format!(
+            "{engine} counts completion tokens when a request ends: a window much shorter than the \
+             requests says little (--window)"
+        )),
+    }
+}
+
+fn generation(rate: Option<&Generation>) -> String {
+    let Some(rate) = rate else { return NONE.to_owned() };
+    let about = if rate.is_estimate { "about " } else { "" };
+    let error = rate.error_tok_s.filter(|error| *error > 0.005 * rate.tok_s && *error > 0.0);
+    let error = error.map_or_else(String::new, |error| format!(" ±{}", amount(error)));
+    format!("{about}{} tok/s{error}", amount(rate.tok_s))
+}
+
+/// Median and 99th percentile, in milliseconds.
+fn latency(window: &Window, latency: Latency) -> Option<String> {
+    let histogram = window.latencies.get(&latency).filter(|histogram| histogram.count > 0.0)?;
+    let at = |share| percentile(histogram, share);
+    Some(format!("p50 {} p99 {} ms", at(0.5), at(0.99)))
+}
+
+fn percentile(histogram: &Histogram, share: f64) -> String {
+    match histogram.percentile(share) {
+        Some(found) => match found.value {
+            Some(value) => amount(value * 1000.0),
+            None => format!(">{}", amount(found.above * 1000.0)),
+        },
+        None => NONE.to_owned(),
+    }
+}
+
+/// Whole above 100, else with decimals.
+fn amount(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => grouped(whole(v)),
+        v if v.fract() == 0.0 => grouped(whole(v)),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "figures are not negative"
+)]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
+/// Hours with one decimal from an hour on: an estimate is no timetable.
+fn time(seconds: f64) -> String {
+    if seconds >= 3600.0 {
+        return format!("{:.1} h", seconds / 3600.0);
+    }
+    span(Nanos(whole(seconds * NS_PER_S as f64)))
+}
+
+fn seconds(t: Nanos) -> String {
+    format!("{:.3}", t.as_secs_f64())
+}
+
+/// Six decimals are enough, and no noise.
+fn plain(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}

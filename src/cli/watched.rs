@@ -1,0 +1,104 @@
+//! A server that is watched: its page, its readings, and what was said of it.
+//!
+//! Deliberately absent: when readings are taken, and figures.
+
+use anyhow::bail;
+
+use super::link_args::LinkArgs;
+use super::reach::way;
+use crate::client::metrics_url::metrics_url;
+use crate::client::{Dial, Headers, Pages};
+use crate::clock::Clock;
+use crate::telemetry::rules::Rules;
+use crate::telemetry::track::SeveralServers;
+use crate::telemetry::{Scraper, Track};
+
+/// Answers over connections of their own at the beginning: where load is balanced, they differ.
+const FIRST_ANSWERS: u32 = 3;
+
+/// A server that is watched.
+pub(super) struct Server {
+    pub(super) name: String,
+    scraper: Scraper,
+    pub(super) track: Track,
+    /// What was said of it last.
+    said: Option<String>,
+}
+
+impl Server {
+    /// By the URL of the server, or of its page. Must be called inside a `LocalSet`.
+    pub(super) fn new(
+        url: &str,
+        is_page: bool,
+        link: &LinkArgs,
+        headers: &Headers,
+        clock: &Clock,
+    ) -> anyhow::Result<Self> {
+        let found = metrics_url(url, is_page)?;
+        let authority = found.target.authority.clone();
+        let way = way(url, found.target, link, headers)?;
+        let pages = Pages::new(Dial::route(&way.route), way.head, authority, clock.clone());
+        let scraper = Scraper::new(pages, found.path, found.others);
+        Ok(Self { name: way.name, scraper, track: Track::default(), said: None })
+    }
+
+    /// Takes a reading; gives what a person should know of it and was not told already.
+    async fn read(&mut self, anew: bool) -> Result<Option<String>, Failed> {
+        let answer = if anew { self.scraper.read_anew().await } else { self.scraper.read().await };
+        let (stamp, reading) = answer.map_err(|error| Failed::Reading(error.to_string()))?;
+        let faults: Vec<String> = reading.faults.iter().map(ToString::to_string).collect();
+        let restarted = self.track.push(stamp, reading)?;
+        if restarted {
+            return Ok(Some(format!("{}: the server restarted", self.name)));
+        }
+        Ok(self.news((!faults.is_empty()).then(|| faults.join("; "))))
+    }
+
+    /// The words, unless they were the last.
+    fn news(&mut self, words: Option<String>) -> Option<String> {
+        if words == self.said {
+            return None;
+        }
+        self.said.clone_from(&words);
+        words.map(|words| format!("{}: {words}", self.name))
+    }
+
+    /// One more reading; what fails is a sample that is missing, but for servers in turn.
+    pub(super) async fn sample(&mut self) -> anyhow::Result<Option<String>> {
+        match self.read(false).await {
+            Ok(news) => Ok(news),
+            Err(Failed::Reading(words)) => Ok(self.news(Some(format!("no reading: {words}")))),
+            Err(Failed::Several(error)) => {
+                Err(anyhow::Error::new(error).context(self.name.clone()))
+            }
+        }
+    }
+
+    /// Answers over connections of their own: where load is balanced, they differ.
+    pub(super) async fn first(&mut self) -> anyhow::Result<()> {
+        for _ in 0..FIRST_ANSWERS {
+            match self.read(true).await {
+                Ok(_) => {}
+                Err(Failed::Reading(words)) => bail!("{}: {words}", self.name),
+                Err(Failed::Several(error)) => {
+                    return Err(anyhow::Error::new(error).context(self.name.clone()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// By which its page is read, once one was.
+    pub(super) fn rules(&self) -> Option<&'static Rules> {
+        self.track.rules()
+    }
+}
+
+/// Why there is no reading.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error("{0}")]
+    Reading(String),
+    #[error(transparent)]
+    Several(#[from] SeveralServers),
+}
