@@ -5,14 +5,15 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Exit;
 use super::console::{print, say};
 use crate::sim::fault::{FaultRule, GRAMMAR};
-use crate::sim::{Settings, run_blocking};
-use crate::units::{Nanos, UnitError};
+use crate::sim::{Exposition, Settings, run_blocking};
+use crate::units::{NS_PER_S, Nanos, UnitError};
 
 /// Arguments of `sim`.
 #[derive(Debug, Args)]
@@ -41,6 +42,10 @@ pub(super) struct SimArgs {
     /// Time added to a decode step by each running stream
     #[arg(long, value_name = "D", value_parser = duration)]
     step_per_stream: Option<Nanos>,
+    /// Tokens a second in all, however many streams share them (instead of the two above)
+    #[arg(long, value_name = "N", conflicts_with_all = ["step_base", "step_per_stream"],
+        value_parser = clap::value_parser!(u64).range(1..=NS_PER_S))]
+    output_tok_s: Option<u64>,
     /// Streams that run at a time; more wait in a queue
     #[arg(long, value_name = "N")]
     max_running: Option<usize>,
@@ -56,6 +61,10 @@ pub(super) struct SimArgs {
     /// Mean of answers that end by themselves (default: every answer runs to its `max_tokens`)
     #[arg(long, value_name = "N")]
     mean_output_tok: Option<f64>,
+    /// Names under which /metrics tells of the server
+    #[arg(long, value_name = "NAMES", default_value = "vllm",
+        value_parser = PossibleValuesParser::new(Exposition::WORDS).map(Exposition::of))]
+    metrics: Exposition,
     /// Do wrong on purpose, as in refuse@rows=3,7 or stall=2s@rate=1% (repeatable; --help lists all)
     #[arg(long, value_name = "FAULT", long_help = GRAMMAR)]
     fault: Vec<FaultRule>,
@@ -67,17 +76,20 @@ pub(super) struct SimArgs {
 impl SimArgs {
     fn settings(&self) -> Settings {
         let default = Settings::default();
+        // A step of r streams then takes r times as long as one token is due.
+        let shared = self.output_tok_s.map(|tok_s| Nanos(NS_PER_S / tok_s));
         Settings {
             prefill_base: self.prefill_base.unwrap_or(default.prefill_base),
             prefill_per_tok: self.prefill_per_tok.unwrap_or(default.prefill_per_tok),
-            step_base: self.step_base.unwrap_or(default.step_base),
-            step_per_stream: self.step_per_stream.unwrap_or(default.step_per_stream),
+            step_base: self.step_base.or(shared.map(|_| Nanos::ZERO)).unwrap_or(default.step_base),
+            step_per_stream: self.step_per_stream.or(shared).unwrap_or(default.step_per_stream),
             max_running: self.max_running.unwrap_or(default.max_running),
             max_queued: self.max_queued.unwrap_or(default.max_queued),
             max_model_len_tok: self.max_model_len_tok.unwrap_or(default.max_model_len_tok),
             jitter: self.jitter.unwrap_or(default.jitter),
             mean_output_tok: self.mean_output_tok.or(default.mean_output_tok),
             seed: self.seed,
+            metrics: self.metrics,
             faults: self.fault.clone().into(),
             ..default
         }

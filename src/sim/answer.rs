@@ -14,6 +14,7 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 
+use super::exposition;
 use super::fault::{Broken, FaultyBody, Link};
 use super::refusal::Refusal;
 use super::stream::TokenBody;
@@ -121,6 +122,14 @@ fn events(body: Kind) -> Answer {
 pub(super) fn json(status: u16, body: impl Into<Bytes>) -> Answer {
     let mut answer = head(status, body.into());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+/// Metrics.
+pub(super) fn metrics(text: String) -> Answer {
+    let mut answer = head(200, text.into());
+    let content_type = HeaderValue::from_static(exposition::CONTENT_TYPE);
+    answer.headers_mut().insert(CONTENT_TYPE, content_type);
     answer
 }
 

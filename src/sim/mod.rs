@@ -1,12 +1,13 @@
 //! The simulated server: an OpenAI-compatible server of known truth.
 //!
 //! Its model ([`settings`], [`engine`]) says when each token is due; the server gives the tokens out
-//! over HTTP in the shapes of vLLM and logs what it really did ([`truth`]). Asked to, it does wrong
-//! ([`fault`]). It runs on a port
+//! over HTTP in the shapes of vLLM, logs what it really did ([`truth`]) and counts it in `/metrics`
+//! ([`exposition`]). Asked to, it does wrong ([`fault`]). It runs on a port
 //! ([`run`]) or over in-memory pipes in virtual time ([`server`]). It knows nothing of the client: no
 //! room but `clock` is used here.
 
 pub mod engine;
+pub mod exposition;
 pub mod fault;
 pub mod run;
 pub mod server;
@@ -16,6 +17,7 @@ pub mod truth;
 mod answer;
 mod chunk;
 mod draw;
+mod meter;
 mod nanoseconds;
 mod refusal;
 mod request;
@@ -25,6 +27,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use exposition::Exposition;
 pub use fault::FaultPlan;
 pub use run::{RunError, run_blocking};
 pub use server::Server;

@@ -31,7 +31,7 @@ pub(super) async fn answer(
     let (api, wanted) = match request.uri().path() {
         "/v1/chat/completions" => (Some(Api::Chat), Method::POST),
         "/v1/completions" => (Some(Api::Completions), Method::POST),
-        "/v1/models" | "/health" => (None, Method::GET),
+        "/v1/models" | "/health" | "/metrics" => (None, Method::GET),
         _ => return Ok(refused(Refusal::no_route())),
     };
     if *request.method() != wanted {
@@ -55,8 +55,13 @@ pub(super) async fn answer(
             };
             Ok(answer.map(|body| body.parting(parting)))
         }
-        None if request.uri().path() == "/health" => Ok(head(200, Bytes::new())),
-        None => Ok(json(200, models(&server))),
+        None => Ok(match request.uri().path() {
+            "/health" => head(200, Bytes::new()),
+            "/metrics" => {
+                server.metrics().map_or_else(|| refused(Refusal::no_route()), answer::metrics)
+            }
+            _ => json(200, models(&server)),
+        }),
     }
 }
 

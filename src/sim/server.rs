@@ -20,7 +20,9 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::engine::{Engine, Event, QueueFull};
+use super::exposition::Scrape;
 use super::fault::{Line, Link, Script, Wire};
+use super::meter::{Life, Meter};
 use super::route;
 use super::settings::Settings;
 use super::stream::{Entry, Mailbox, Plan};
@@ -38,13 +40,20 @@ const TURN_SPACING: Nanos = Nanos(100_000);
 /// How long no connection is accepted after one could not be (no file descriptors left).
 const ACCEPT_PAUSE: Nanos = Nanos::from_millis(10);
 
+/// A request that the engine has.
+struct Open {
+    mailbox: Rc<Mailbox>,
+    life: Life,
+}
+
 /// A simulated server.
 pub struct Server {
     settings: Settings,
     clock: Clock,
     anchor: Anchor,
     engine: RefCell<Engine>,
-    mailboxes: RefCell<HashMap<u64, Rc<Mailbox>>>,
+    meter: RefCell<Meter>,
+    open: RefCell<HashMap<u64, Open>>,
     truth: RefCell<Option<TruthLog>>,
     requests: Cell<u64>,
     connections: Cell<u64>,
@@ -70,7 +79,8 @@ impl Server {
                 settings,
                 clock,
                 anchor,
-                mailboxes: RefCell::default(),
+                meter: RefCell::new(Meter::new()),
+                open: RefCell::default(),
                 truth: RefCell::new(truth.map(TruthLog::new)),
                 requests: Cell::new(0),
                 connections: Cell::new(0),
@@ -211,19 +221,36 @@ impl Server {
         self.collect(now);
         let (number, prompt_tok) = (entry.number(), plan.ask.prompt_tok);
         self.engine.borrow_mut().admit(now, number, prompt_tok, plan.output_tok)?;
-        self.mailboxes.borrow_mut().insert(number, entry.mailbox().clone());
+        let life = Life::new(entry.ledger.arrival, prompt_tok, plan.finish);
+        let open = Open { mailbox: entry.mailbox().clone(), life };
+        self.open.borrow_mut().insert(number, open);
         self.ring_if_earlier();
         Ok(())
     }
 
     /// Takes a request out, if it is in; returns how long it had queued.
     pub(super) fn cancel(&self, number: u64) -> Option<Nanos> {
-        self.mailboxes.borrow_mut().remove(&number)?;
+        // Before its last tokens are collected: nobody will be given them.
+        let open = self.open.borrow_mut().remove(&number)?;
+        self.meter.borrow_mut().aborted(&open.life);
         let now = self.clock.now();
         self.collect(now);
         let queued = self.engine.borrow_mut().cancel(now, number);
         self.ring_if_earlier();
         queued
+    }
+
+    /// What it tells of itself now, if anything.
+    pub(super) fn metrics(&self) -> Option<String> {
+        self.collect(self.clock.now());
+        let scrape = Scrape {
+            settings: &self.settings,
+            meter: &self.meter.borrow(),
+            running: self.running(),
+            queued: self.queued(),
+            created_s: self.anchor.utc.0 as f64 / 1e9,
+        };
+        scrape.text()
     }
 
     /// Writes a request's row.
@@ -239,21 +266,25 @@ impl Server {
 
     /// Hands out every token due by `now`.
     fn collect(&self, now: Nanos) {
-        let mut mailboxes = self.mailboxes.borrow_mut();
+        let (mut all, mut meter) = (self.open.borrow_mut(), self.meter.borrow_mut());
         self.engine.borrow_mut().advance(now, &mut |event| match event {
-            Event::FirstToken { id, queued, .. } => {
-                if let Some(mailbox) = mailboxes.get(&id) {
-                    mailbox.set_queued(queued);
-                    mailbox.put();
+            Event::FirstToken { id, at, queued } => {
+                if let Some(open) = all.get_mut(&id) {
+                    open.mailbox.set_queued(queued);
+                    open.mailbox.put();
+                    meter.first_token(&mut open.life, at, queued);
                 }
             }
-            Event::Token { id, .. } => {
-                if let Some(mailbox) = mailboxes.get(&id) {
-                    mailbox.put();
+            Event::Token { id, at } => {
+                if let Some(open) = all.get_mut(&id) {
+                    open.mailbox.put();
+                    meter.token(&mut open.life, at);
                 }
             }
             Event::Finished { id, .. } => {
-                mailboxes.remove(&id);
+                if let Some(open) = all.remove(&id) {
+                    meter.finished(&open.life);
+                }
             }
         });
     }

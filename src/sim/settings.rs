@@ -30,6 +30,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::exposition::Exposition;
 use super::fault::FaultPlan;
 use super::nanoseconds;
 use crate::units::{NS_PER_S, Nanos};
@@ -65,6 +66,8 @@ pub struct Settings {
     /// The mean of the geometric length at which an answer ends by itself, unless `ignore_eos` is
     /// asked for. Without it every answer runs to the length asked for.
     pub mean_output_tok: Option<f64>,
+    /// How it tells of itself at `/metrics`.
+    pub metrics: Exposition,
     /// What it does wrong, and to which requests.
     pub faults: FaultPlan,
 }
@@ -85,6 +88,7 @@ impl Default for Settings {
             jitter: 0.1,
             seed: 0,
             mean_output_tok: None,
+            metrics: Exposition::default(),
             faults: FaultPlan::default(),
         }
     }

@@ -130,7 +130,7 @@ const COLUMNS: [&str; 12] = [
 
 /// What is noted of one request while it runs.
 pub(super) struct Ledger {
-    arrival: Nanos,
+    pub(super) arrival: Nanos,
     first: Option<Nanos>,
     last: Option<Nanos>,
     pub(super) output_tok: u64,

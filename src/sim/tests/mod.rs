@@ -2,6 +2,7 @@
 
 mod client;
 mod load;
+mod metrics;
 mod port;
 
 use std::cell::RefCell;
