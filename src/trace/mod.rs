@@ -1,10 +1,11 @@
 //! What was asked, and when: the rows of a trace as plain data.
 //!
-//! [`read`] turns files into [`Request`]s; [`crate::workload`] makes them up. Nothing here knows when
+//! [`stats`] says what they are like. [`read`] turns files into [`Request`]s; [`crate::workload`] makes them up. Nothing here knows when
 //! a row will be sent (that is [`crate::schedule`]) or how its prompt is worded
 //! ([`crate::prompt`]): no clock, no socket, no runtime.
 
 pub mod read;
+pub mod stats;
 
 use std::sync::Arc;
 

@@ -57,6 +57,14 @@ pub enum TraceError {
         /// The most that is read.
         limit: u32,
     },
+    /// Lines, but none that is a request.
+    #[error("read {file}: none of its {rows} entries is a request that generates text")]
+    NoRequests {
+        /// As the user wrote it.
+        file: String,
+        /// Entries of another kind.
+        rows: u64,
+    },
     /// Every row is a failed one, and those are dropped.
     #[error(
         "read {file}: all {rows} rows are recorded with output 0 (failed requests) and were dropped; \
@@ -191,8 +199,9 @@ pub enum TraceError {
 
 /// Completes the message on an unknown format.
 const KNOWN_FORMATS: &str = "known are native (CSV or JSONL with at_s,input_tok,output_tok), azure (CSV \
-    with TIMESTAMP,ContextTokens,GeneratedTokens) and mooncake (JSONL with timestamp, input_length, \
-    output_length, hash_ids), each also as .gz or .zst; `--format` overrules";
+    with TIMESTAMP,ContextTokens,GeneratedTokens), mooncake (JSONL with timestamp, input_length, \
+    output_length, hash_ids), burstgpt, bailian, ragpulse, weka, tracelab, lengths (vidur, etalon), otel, \
+    litellm, dynamo and sglang, each also as .gz or .zst; `--format` overrules";
 
 /// What is wrong with a row, before its place is known.
 #[derive(Debug, PartialEq, Eq)]

@@ -11,10 +11,11 @@ use serde_json::value::RawValue;
 use super::TimeUnit;
 use super::error::{Fault, TraceError};
 use super::fields::{Columns, Fields};
-use super::json::{id_list, number_text, read_object};
+use super::json::{id_list, number_text, read_object, text, word};
 use super::mooncake::BLOCK_TOK;
 use super::number::{block_id, time_ns, token_count};
-use super::rows::Parsed;
+use super::rows::{Parsed, ReadRow};
+use super::words::Words;
 use crate::trace::{Content, Prefix, Request};
 use crate::units::Nanos;
 
@@ -66,8 +67,7 @@ struct Rules {
     unit: TimeUnit,
     /// `--block-tok`, which overrules the rows.
     block_tok: Option<u32>,
-    /// The class of the row before: a file has few, and their rows share one text.
-    last_class: Option<Arc<str>>,
+    classes: Words,
 }
 
 impl Rules {
@@ -99,7 +99,7 @@ impl Rules {
             session: cells.session.map(Arc::from),
             turn,
             think,
-            class: cells.class.map(|name| self.shared_class(&name)),
+            class: cells.class.map(|name| self.classes.shared(&name)),
             prefix,
             content: cells.content,
             ..Request::default()
@@ -134,13 +134,6 @@ impl Rules {
         Ok((!blocks.is_empty())
             .then(|| Box::new(Prefix { blocks: blocks.into_boxed_slice(), block_tok })))
     }
-
-    fn shared_class(&mut self, name: &str) -> Arc<str> {
-        match &self.last_class {
-            Some(last) if **last == *name => Arc::clone(last),
-            _ => Arc::clone(self.last_class.insert(Arc::from(name))),
-        }
-    }
 }
 
 fn read_turn(text: &[u8]) -> Result<u32, Fault> {
@@ -166,16 +159,17 @@ impl NativeCsv {
         block_tok: Option<u32>,
     ) -> Result<Self, TraceError> {
         let columns = Columns::read(header, &NAMES, REQUIRED, file, line)?;
-        let rules = Rules { unit, block_tok, last_class: None };
+        let rules = Rules { unit, block_tok, classes: Words::default() };
         Ok(Self { columns, fields: Fields::new(), rules })
     }
+}
 
-    /// Columns that the format does not know.
-    pub(super) fn ignored(&self) -> Vec<String> {
+impl ReadRow for NativeCsv {
+    fn ignored(&self) -> Vec<String> {
         self.columns.unknown.clone()
     }
 
-    pub(super) fn read(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
+    fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         self.fields.split(line)?;
         self.columns.check_count(&self.fields)?;
         let cell = |name: usize| {
@@ -197,7 +191,7 @@ impl NativeCsv {
             .map(block_id)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|what| Fault::at(NAMES[7], what))?;
-        self.rules.row(Cells {
+        let cells = Cells {
             at: cell(0),
             input: cell(1),
             output: cell(2),
@@ -208,7 +202,8 @@ impl NativeCsv {
             blocks,
             block_tok: cell(8),
             content: None,
-        })
+        };
+        self.rules.row(cells).map(Some)
     }
 }
 
@@ -216,22 +211,28 @@ impl NativeCsv {
 pub(super) struct NativeJson {
     rules: Rules,
     /// Keys met that the format does not know.
-    pub(super) unknown: Vec<String>,
+    unknown: Vec<String>,
 }
 
 impl NativeJson {
     pub(super) fn new(unit: TimeUnit, block_tok: Option<u32>) -> Self {
-        Self { rules: Rules { unit, block_tok, last_class: None }, unknown: Vec::new() }
+        Self { rules: Rules { unit, block_tok, classes: Words::default() }, unknown: Vec::new() }
+    }
+}
+
+impl ReadRow for NativeJson {
+    fn ignored(&self) -> Vec<String> {
+        self.unknown.clone()
     }
 
-    pub(super) fn read(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
+    fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         let slots = read_object(line, &JSON_NAMES, &mut self.unknown)?;
         let number =
             |name: usize| slots[name].map(|raw| number_text(raw, JSON_NAMES[name])).transpose();
         let word = |name: usize| {
             slots[name].map(|raw| word(raw, JSON_NAMES[name])).transpose().map(Option::flatten)
         };
-        self.rules.row(Cells {
+        let cells = Cells {
             at: number(0)?,
             input: number(1)?,
             output: number(2)?,
@@ -242,22 +243,9 @@ impl NativeJson {
             blocks: slots[7].map(|raw| id_list(raw, NAMES[7])).transpose()?.unwrap_or_default(),
             block_tok: number(8)?,
             content: content(slots[9], slots[10], slots[11])?,
-        })
+        };
+        self.rules.row(cells).map(Some)
     }
-}
-
-/// A name: text, or a number taken as text. Empty text is no name.
-fn word<'a>(raw: &'a str, key: &str) -> Result<Option<Cow<'a, str>>, Fault> {
-    let text = match raw.as_bytes().first() {
-        Some(b'"') => Cow::Owned(text(raw, key)?),
-        Some(b'0'..=b'9' | b'-') => Cow::Borrowed(raw),
-        _ => return Err(Fault::at(key, "is neither text nor a number; write text")),
-    };
-    Ok(Some(text).filter(|text| !text.is_empty()))
-}
-
-fn text(raw: &str, key: &str) -> Result<String, Fault> {
-    serde_json::from_str(raw).map_err(|_| Fault::at(key, "is no text; write a JSON string"))
 }
 
 fn content(
