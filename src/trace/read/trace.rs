@@ -205,6 +205,10 @@ fn sniff<R: Read>(
     if let Some(format) = chosen {
         return Ok(format);
     }
+    // Mostly the line is enough, and on a pipe the next one may be long in coming.
+    if let Ok(format) = format_of(&first, &first) {
+        return Ok(format);
+    }
     match lines.ahead() {
         Err(cause) => Err(read_error(cause, name, 0)),
         Ok(ahead) => format_of(&first, ahead).map_err(|hint| TraceError::UnknownFormat {
