@@ -4,7 +4,7 @@
 
 use std::future::Future;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 
 use anyhow::{Context, bail};
@@ -91,7 +91,7 @@ pub(super) fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
         let clock = Clock::real().context("no timer")?;
         let mut servers = servers(args, &clock)?;
         let quit = pin!(interrupted()?);
-        let watched = Watching::begin(args, clock)?.run(&mut servers, quit).await;
+        let watched = Watching::begin(args, clock).run(&mut servers, quit).await;
         match watched {
             Err(error) if error.is::<SeveralServers>() => {
                 complain(&error);
@@ -137,15 +137,7 @@ struct Watching<'a> {
 }
 
 impl<'a> Watching<'a> {
-    fn begin(args: &'a WatchArgs, clock: Clock) -> anyhow::Result<Self> {
-        let file = match &args.out {
-            Some(folder) => {
-                std::fs::create_dir_all(folder)
-                    .with_context(|| format!("failed to make the folder {}", folder.display()))?;
-                Some(LineFile::create(folder.join("watch.csv"), &Told::header())?)
-            }
-            None => None,
-        };
+    fn begin(args: &'a WatchArgs, clock: Clock) -> Self {
         let live = (!args.json && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::new_spinner();
             bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a fixed template"));
@@ -154,7 +146,7 @@ impl<'a> Watching<'a> {
         let remaining = args.remaining.map(|samples| Remaining::new(samples, args.mean_tokens));
         let anchor = Anchor::now();
         let notes = Vec::new();
-        Ok(Self { args, clock, anchor, file, remaining, live, has_measured: false, notes })
+        Self { args, clock, anchor, file: None, remaining, live, has_measured: false, notes }
     }
 
     async fn run(
@@ -163,11 +155,15 @@ impl<'a> Watching<'a> {
         mut quit: Pin<&mut impl Future<Output = ()>>,
     ) -> anyhow::Result<Exit> {
         let answers = join_all(servers.iter_mut().map(Server::first));
-        match select(answers, quit.as_mut()).await {
-            Either::Left((answers, _)) => answers.into_iter().collect::<anyhow::Result<()>>()?,
+        let answers = match select(answers, quit.as_mut()).await {
+            Either::Left((answers, _)) => {
+                answers.into_iter().collect::<anyhow::Result<Vec<_>>>()?
+            }
             Either::Right(_) => return Ok(Exit::Interrupted),
-        }
+        };
         introduce(servers)?;
+        answers.into_iter().flatten().for_each(|news| self.note(news));
+        self.file = self.args.out.as_deref().map(create).transpose()?;
         let per_window = self.args.window.0.div_ceil(SAMPLE_EVERY.0);
         let step = Nanos(self.args.window.0 / per_window);
         self.anchor = Anchor::now();
@@ -334,6 +330,12 @@ impl<'a> Watching<'a> {
         }
         if self.has_measured { Exit::Ok } else { Exit::CannotAnswer }
     }
+}
+
+fn create(folder: &Path) -> anyhow::Result<LineFile> {
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("failed to make the folder {}", folder.display()))?;
+    Ok(LineFile::create(folder.join("watch.csv"), &Told::header())?)
 }
 
 /// Says what is watched, and what cannot be told of it.

@@ -145,14 +145,16 @@ fn a_reason_that_is_new_counts_from_zero() {
 
 #[test]
 fn ranks_of_one_model_repeat_and_replicas_add_up() {
-    let page = |tok: u64| {
-        let mut page = String::new();
-        for (dp, tp, pp) in [(0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0), (1, 1, 0)] {
+    let page = |tok: u64| -> String {
+        let ranks = [(0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0), (1, 1, 0)];
+        let lines = ranks.map(|(dp, tp, pp)| {
             let labels = format!("dp_rank=\"{dp}\",tp_rank=\"{tp}\",pp_rank=\"{pp}\"");
-            page += &format!("sglang:generation_tokens_total{{{labels}}} {tok}\n");
-            page += &format!("sglang:num_running_reqs{{{labels}}} 7\n");
-        }
-        page
+            format!(
+                "sglang:generation_tokens_total{{{labels}}} {tok}\n\
+                 sglang:num_running_reqs{{{labels}}} 7\n"
+            )
+        });
+        lines.concat()
     };
     let track = track(&[page(0), page(100)]).expect("one server");
     let window = whole(&track).expect("readings");
@@ -257,14 +259,13 @@ fn names_with_and_without_total_old_and_new() {
 #[test]
 fn latencies_are_of_what_came_in_between() {
     let page = |fast: u64, all: u64, sum: f64| {
-        let mut page = vllm(7);
-        for (le, count) in [("0.1", fast), ("0.5", all), ("+Inf", all)] {
-            page += &format!(
-                "vllm:time_to_first_token_seconds_bucket{{engine=\"0\",le=\"{le}\"}} {count}\n"
-            );
-        }
-        page += &format!("vllm:time_to_first_token_seconds_count{{engine=\"0\"}} {all}\n");
-        page + &format!("vllm:time_to_first_token_seconds_sum{{engine=\"0\"}} {sum}\n")
+        let name = "vllm:time_to_first_token_seconds";
+        let buckets = [("0.1", fast), ("0.5", all), ("+Inf", all)];
+        let buckets = buckets
+            .map(|(le, count)| format!("{name}_bucket{{engine=\"0\",le=\"{le}\"}} {count}\n"));
+        let rest =
+            format!("{name}_count{{engine=\"0\"}} {all}\n{name}_sum{{engine=\"0\"}} {sum}\n");
+        vllm(7) + &buckets.concat() + &rest
     };
     let track = track(&[page(900, 1000, 100.0), page(900, 1004, 101.0)]).expect("one server");
     let window = whole(&track).expect("readings");
