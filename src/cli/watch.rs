@@ -355,7 +355,9 @@ fn introduce(servers: &[Server]) -> anyhow::Result<()> {
             say(&format!("note: {}: {}", rules.name, rules.note));
         }
     }
-    say("note: latency percentiles are interpolated within the server's own buckets");
+    if servers.iter().filter_map(Server::rules).any(|rules| !rules.latencies.is_empty()) {
+        say("note: latency percentiles are interpolated within the server's own buckets");
+    }
     Ok(())
 }
 

@@ -116,6 +116,9 @@ impl Told<'_> {
         part("accepted", window.acceptance().map(percent));
         part("TTFT", latency(window, Latency::Ttft));
         part("ITL", latency(window, Latency::Itl));
+        if window.measured.0 * 10 < window.to.since(window.from).0 * 9 {
+            part("measured over", Some(format!("{:.1} s", window.measured.as_secs_f64())));
+        }
         if window.restarts > 0 {
             part("restarts", Some(window.restarts.to_string()));
         }

@@ -60,9 +60,7 @@ pub fn untold(window: &Window, rules: &Rules) -> Vec<&'static str> {
     let has_gauge = |gauge| window.gauges.contains_key(&gauge);
     let has_counter = |counter| window.grown.contains_key(&counter);
     let has_latency = |latency| window.latencies.contains_key(&latency);
-    let cache = has_counter(Counter::CacheQueries)
-        || has_counter(Counter::Cached) && has_counter(Counter::Prompt)
-        || has_gauge(Gauge::CacheHitRate);
+    let cache = has_counter(Counter::CacheQueries) || has_gauge(Gauge::CacheHitRate);
     [
         (window.generation.is_some(), "completion tokens"),
         (has_counter(Counter::Prompt), "prompt tokens"),

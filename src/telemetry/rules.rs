@@ -123,6 +123,8 @@ pub struct Rules {
     pub is_front: bool,
     /// Labels whose values repeat one figure, such as the ranks of one model; other labels divide it.
     pub repeats: &'static [&'static str],
+    /// [`Counter::Prompt`] leaves out those of [`Counter::Cached`].
+    pub prompt_is_computed: bool,
     /// Counters.
     pub counters: &'static [(Counter, Source)],
     /// Gauges.
@@ -146,6 +148,7 @@ pub static TABLE: [Rules; 8] = [
         moves: Moves::PerStep,
         is_front: true,
         repeats: &[],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["dynamo_frontend_input_sequence_tokens_sum"])),
             (Counter::Cached, by(&["dynamo_frontend_cached_tokens_sum"])),
@@ -175,6 +178,7 @@ pub static TABLE: [Rules; 8] = [
         is_front: false,
         // `engine` tells data-parallel replicas apart, which add up.
         repeats: &[],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["vllm:prompt_tokens"])),
             (Counter::Cached, by(&["vllm:prompt_tokens_cached"])),
@@ -215,6 +219,7 @@ pub static TABLE: [Rules; 8] = [
         is_front: false,
         // Ranks of one model tell the same figures again; `dp_rank` tells replicas apart.
         repeats: &["tp_rank", "pp_rank", "moe_ep_rank"],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["sglang:prompt_tokens"])),
             (Counter::Cached, by(&["sglang:cached_tokens"])),
@@ -249,6 +254,7 @@ pub static TABLE: [Rules; 8] = [
         moves: Moves::PerFinished,
         is_front: false,
         repeats: &[],
+        prompt_is_computed: true,
         counters: &[
             (Counter::Prompt, by(&["llamacpp:prompt_tokens"])),
             (Counter::Cached, by(&["llamacpp:prompt_tokens_cached"])),
@@ -275,6 +281,7 @@ pub static TABLE: [Rules; 8] = [
         moves: Moves::PerFinished,
         is_front: false,
         repeats: &[],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["tgi_request_input_length_sum"])),
             (Counter::Generation, by(&["tgi_request_generated_tokens_sum"])),
@@ -300,6 +307,7 @@ pub static TABLE: [Rules; 8] = [
         moves: Moves::PerFinished,
         is_front: false,
         repeats: &[],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["trtllm_prompt_tokens", "trtllm:prompt_tokens"])),
             (Counter::Cached, by(&["trtllm_prompt_cached_tokens", "trtllm:prompt_cached_tokens"])),
@@ -355,6 +363,7 @@ pub static TABLE: [Rules; 8] = [
         moves: Moves::PerStep,
         is_front: false,
         repeats: &[],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["lmdeploy:prompt_tokens"])),
             (Counter::Generation, by(&["lmdeploy:generation_tokens"])),
@@ -387,6 +396,7 @@ pub static TABLE: [Rules; 8] = [
         moves: Moves::PerFinished,
         is_front: true,
         repeats: &[],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["litellm_input_tokens_metric"])),
             (Counter::Cached, by(&["litellm_input_cached_tokens_metric"])),

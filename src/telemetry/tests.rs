@@ -293,6 +293,23 @@ fn shares_are_formed_of_sums() {
     assert_eq!(whole(&other).expect("readings").acceptance(), None, "nothing was drafted");
 }
 
+#[test]
+fn cached_tokens_are_a_share_of_all_prompt_tokens() {
+    let llama = |prompt: u64, cached: u64| {
+        format!(
+            "llamacpp:prompt_tokens_total {prompt}\nllamacpp:prompt_tokens_cached_total {cached}\n"
+        )
+    };
+    let track_of = |pages: &[String]| whole(&track(pages).expect("one server")).expect("readings");
+    let computed = track_of(&[llama(0, 0), llama(75, 25)]);
+    assert_eq!(computed.cache_hit_share(), Some(0.25), "its prompt tokens are the computed ones");
+    let sglang =
+        |page: String| page.replace("llamacpp:prompt_tokens_cached", "sglang:cached_tokens");
+    let sglang = |page| sglang(page).replace("llamacpp", "sglang");
+    let all = track_of(&[sglang(llama(0, 0)), sglang(llama(75, 25))]);
+    assert_eq!(all.cache_hit_share(), Some(25.0 / 75.0));
+}
+
 /// Real servers' pages, outside the repository; without them this test sees nothing.
 #[test]
 fn pages_of_real_servers() {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::histogram::Histogram;
 use super::reading::Stepped;
-use super::rules::{Counter, Gauge, Latency, Moves};
+use super::rules::{Counter, Gauge, Latency, Moves, Rules};
 use super::track::{Span, Track};
 use crate::units::Nanos;
 
@@ -77,11 +77,24 @@ impl Window {
         // A figure counts where every span has it: half a window of it is no rate.
         window.grown.retain(|counter, _| whole.iter().all(|span| span.grown.contains_key(counter)));
         window.gauges.retain(|gauge, _| whole.iter().all(|span| span.gauges.contains_key(gauge)));
+        window.look_up_cache(track.rules()?);
         window.rates =
             window.grown.iter().map(|(counter, grown)| (*counter, grown / seconds)).collect();
         let moves = track.rules()?.moves;
         window.generation = window.generation_of(&whole, moves, seconds);
         Some(window)
+    }
+
+    /// The cache's queries and hits, from prompt tokens where it does not count its own.
+    fn look_up_cache(&mut self, rules: &Rules) {
+        let of = |counter| self.grown.get(&counter).copied();
+        if of(Counter::CacheQueries).is_some() {
+            return;
+        }
+        if let Some((hits, prompt)) = of(Counter::Cached).zip(of(Counter::Prompt)) {
+            let queries = if rules.prompt_is_computed { prompt + hits } else { prompt };
+            self.grown.extend([(Counter::CacheQueries, queries), (Counter::CacheHits, hits)]);
+        }
     }
 
     fn generation_of(&self, spans: &[&Span], moves: Moves, seconds: f64) -> Option<Generation> {
@@ -155,12 +168,11 @@ impl Window {
         self.share(Counter::FinishedTokens, Counter::Finished)
     }
 
-    /// Share of prompt tokens that came from the prefix cache: by the cache's own counts, else of all
-    /// prompt tokens, else as the server averages it.
+    /// Share of prompt tokens that came from the prefix cache; where it is not counted, as the server
+    /// averages it.
     #[must_use]
     pub fn cache_hit_share(&self) -> Option<f64> {
         self.share(Counter::CacheHits, Counter::CacheQueries)
-            .or_else(|| self.share(Counter::Cached, Counter::Prompt).filter(|share| *share <= 1.0))
             .or_else(|| self.gauge(Gauge::CacheHitRate))
     }
 
