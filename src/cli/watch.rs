@@ -247,9 +247,10 @@ impl<'a> Watching<'a> {
         }
         self.has_measured |= window.as_ref().is_some_and(|window| window.generation.is_some());
         let notes = std::mem::take(&mut self.notes);
+        let end = window.as_ref().map_or(to, |window| window.to);
         let told = Told {
-            t: to.since(start),
-            utc: self.anchor.utc_at(self.anchor.monotonic + to.since(start)),
+            t: end.since(start),
+            utc: self.anchor.utc_at(end),
             window: window.as_ref(),
             outlook: self.remaining.as_ref().map(Remaining::outlook),
             notes: &notes,

@@ -20,6 +20,7 @@ pub fn figures(window: &Window) -> Vec<(&'static str, Option<f64>)> {
     let generation = window.generation;
     let mut figures = vec![
         ("measured_s", Some(window.measured.as_secs_f64())),
+        ("stamp_error_s", Some(window.stamp_error.as_secs_f64())),
         ("restarts", Some(f64::from(window.restarts))),
         ("generation_tok_s", generation.map(|rate| rate.tok_s)),
         ("generation_error_tok_s", generation.and_then(|rate| rate.error_tok_s)),

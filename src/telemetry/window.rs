@@ -23,6 +23,9 @@ pub struct Window {
     pub measured: Nanos,
     /// Spans left out.
     pub restarts: u32,
+    /// By how much the time between the first reading and the last may be off: a server may have read its
+    /// counters anywhere between question and answer.
+    pub stamp_error: Nanos,
     /// Growth of counters.
     pub grown: BTreeMap<Counter, f64>,
     /// The same per second.
@@ -44,7 +47,7 @@ pub struct Generation {
     pub moves: Moves,
     /// Made of steps and busy places, not of a count of tokens.
     pub is_estimate: bool,
-    /// How far the rate may be off for the counter's coarseness alone; `None` where that is not known.
+    /// How far the rate may be off, for the counter's coarseness and the times of reading it; `None` where that is not known.
     pub error_tok_s: Option<f64>,
 }
 
@@ -57,6 +60,7 @@ impl Window {
         let mut window = Self {
             from: spans.first()?.from.at,
             to: spans.last()?.to.at,
+            stamp_error: spans.first()?.from.half_width + spans.last()?.to.half_width,
             restarts: u32::try_from(spans.len() - whole.len()).unwrap_or(u32::MAX),
             ..Self::default()
         };
@@ -81,7 +85,11 @@ impl Window {
         window.rates =
             window.grown.iter().map(|(counter, grown)| (*counter, grown / seconds)).collect();
         let moves = track.rules()?.moves;
-        window.generation = window.generation_of(&whole, moves, seconds);
+        window.generation = window.generation_of(&whole, moves, seconds).map(|mut rate| {
+            let stamps = rate.tok_s * window.stamp_error.as_secs_f64() / seconds;
+            rate.error_tok_s = rate.error_tok_s.map(|error| error + stamps);
+            rate
+        });
         Some(window)
     }
 
@@ -132,6 +140,7 @@ impl Window {
         self.from = self.from.min(other.from);
         self.to = self.to.max(other.to);
         self.measured = self.measured.min(other.measured);
+        self.stamp_error = self.stamp_error.max(other.stamp_error);
         self.restarts += other.restarts;
         let add = |a: &mut f64, b: &f64| *a += b;
         join(&mut self.grown, &other.grown, |_, a, b| add(a, b));
