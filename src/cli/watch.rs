@@ -289,10 +289,9 @@ impl<'a> Watching<'a> {
             if !untold.is_empty() {
                 self.note(format!("{} does not tell: {}", rules.name, untold.join(", ")));
             }
-        }
-        let engine = servers.first().and_then(Server::rules).map_or("", |rules| rules.name);
-        if let Some(words) = window.generation.as_ref().and_then(|rate| caution(rate, engine)) {
-            self.note(words);
+            if let Some(words) = caution(window.generation.as_ref(), rules) {
+                self.note(words);
+            }
         }
     }
 

@@ -63,7 +63,7 @@ pub fn untold(window: &Window, rules: &Rules) -> Vec<&'static str> {
     let has_latency = |latency| window.latencies.contains_key(&latency);
     let cache = has_counter(Counter::CacheQueries) || has_gauge(Gauge::CacheHitRate);
     [
-        (window.generation.is_some(), "completion tokens"),
+        (has_counter(Counter::Generation), "completion tokens"),
         (has_counter(Counter::Prompt), "prompt tokens"),
         (has_counter(Counter::Finished), "finished requests"),
         (

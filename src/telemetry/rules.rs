@@ -49,6 +49,8 @@ pub enum Gauge {
     KvUse,
     /// Share of prompt tokens found in the prefix cache, as the server averages it.
     CacheHitRate,
+    /// Share of drafted tokens that were accepted, as the server averages it.
+    AcceptanceRate,
     /// Requests in the batch, averaged over all steps since the server's start.
     MeanBatch,
 }
@@ -75,6 +77,15 @@ pub enum Moves {
     PerInterval,
     /// When a request ends; what is under way is not in it.
     PerFinished,
+}
+
+/// What grows with the tokens of running requests where no count of tokens does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stepping {
+    /// [`Counter::Steps`] times [`Gauge::MeanBatch`]: each place of the batch makes about a token a step.
+    BusyPlaces,
+    /// The counts of [`Latency::Ttft`] and [`Latency::Itl`]: the first token, and each later one.
+    TokenGaps,
 }
 
 /// Where a figure stands on the page.
@@ -119,6 +130,8 @@ pub struct Rules {
     pub prefixes: &'static [&'static str],
     /// When [`Counter::Generation`] moves.
     pub moves: Moves,
+    /// What stands in for a count that does not move per step.
+    pub stepping: Option<Stepping>,
     /// It passes requests on to engines that count the same tokens.
     pub is_front: bool,
     /// Labels whose values repeat one figure, such as the ranks of one model; other labels divide it.
@@ -146,6 +159,7 @@ pub static TABLE: [Rules; 8] = [
         name: "Dynamo frontend",
         prefixes: &["dynamo_frontend_"],
         moves: Moves::PerStep,
+        stepping: None,
         is_front: true,
         repeats: &[],
         prompt_is_computed: false,
@@ -175,6 +189,7 @@ pub static TABLE: [Rules; 8] = [
         name: "vLLM",
         prefixes: &["vllm:"],
         moves: Moves::PerStep,
+        stepping: None,
         is_front: false,
         // `engine` tells data-parallel replicas apart, which add up.
         repeats: &[],
@@ -216,6 +231,7 @@ pub static TABLE: [Rules; 8] = [
         name: "SGLang",
         prefixes: &["sglang:"],
         moves: Moves::PerFinished,
+        stepping: Some(Stepping::TokenGaps),
         is_front: false,
         // Ranks of one model tell the same figures again; `dp_rank` tells replicas apart.
         repeats: &["tp_rank", "pp_rank", "moe_ep_rank"],
@@ -234,6 +250,7 @@ pub static TABLE: [Rules; 8] = [
             (Gauge::Waiting, by(&["sglang:num_queue_reqs"])),
             (Gauge::KvUse, by(&["sglang:token_usage"])),
             (Gauge::CacheHitRate, by(&["sglang:cache_hit_rate"])),
+            (Gauge::AcceptanceRate, by(&["sglang:spec_accept_rate"])),
         ],
         latencies: &[
             (Latency::Ttft, by(&["sglang:time_to_first_token_seconds"])),
@@ -252,6 +269,7 @@ pub static TABLE: [Rules; 8] = [
         name: "llama.cpp",
         prefixes: &["llamacpp:"],
         moves: Moves::PerFinished,
+        stepping: Some(Stepping::BusyPlaces),
         is_front: false,
         repeats: &[],
         prompt_is_computed: true,
@@ -279,6 +297,7 @@ pub static TABLE: [Rules; 8] = [
         name: "TGI",
         prefixes: &["tgi_"],
         moves: Moves::PerFinished,
+        stepping: None,
         is_front: false,
         repeats: &[],
         prompt_is_computed: false,
@@ -305,6 +324,7 @@ pub static TABLE: [Rules; 8] = [
         name: "TensorRT-LLM",
         prefixes: &["trtllm_", "trtllm:"],
         moves: Moves::PerFinished,
+        stepping: None,
         is_front: false,
         repeats: &[],
         prompt_is_computed: false,
@@ -361,6 +381,7 @@ pub static TABLE: [Rules; 8] = [
         name: "LMDeploy",
         prefixes: &["lmdeploy:"],
         moves: Moves::PerStep,
+        stepping: None,
         is_front: false,
         repeats: &[],
         prompt_is_computed: false,
@@ -394,6 +415,7 @@ pub static TABLE: [Rules; 8] = [
         name: "LiteLLM",
         prefixes: &["litellm_"],
         moves: Moves::PerFinished,
+        stepping: None,
         is_front: true,
         repeats: &[],
         prompt_is_computed: false,

@@ -164,18 +164,45 @@ fn ranks_of_one_model_repeat_and_replicas_add_up() {
 }
 
 #[test]
-fn a_count_that_moves_in_between_is_preferred() {
-    let page = |finished: u64, decoded: u64| {
+fn what_moves_while_requests_run_is_preferred_to_what_moves_when_they_end() {
+    let page = |decoded: u64| {
         format!(
-            "sglang:generation_tokens_total 0{finished}\n\
+            "sglang:generation_tokens_total 0\nsglang:num_running_reqs 3\n\
              sglang:realtime_tokens_total{{mode=\"decode\"}} {decoded}\n\
              sglang:realtime_tokens_total{{mode=\"prefill_compute\"}} 99999\n"
         )
     };
-    let track = track(&[page(0, 100), page(0, 180)]).expect("one server");
-    let generation = whole(&track).expect("readings").generation.expect("a rate");
+    let slow = track(&[page(100), page(180)]).expect("one server");
+    let generation = whole(&slow).expect("readings").generation.expect("a rate");
     assert!((generation.tok_s - 80.0).abs() < 1e-9);
     assert_eq!(generation.moves, Moves::PerInterval);
+    let gaps = |decoded: u64, first: u64, later: u64| {
+        let ttft = "sglang:time_to_first_token_seconds_count";
+        let itl = "sglang:inter_token_latency_seconds_count";
+        format!("{}{ttft} {first}\n{itl} {later}\n", page(decoded))
+    };
+    let fast = track(&[gaps(0, 5, 500), gaps(40, 8, 590)]).expect("one server");
+    let generation = whole(&fast).expect("readings").generation.expect("a rate");
+    assert!((generation.tok_s - 93.0).abs() < 1e-9, "{generation:?}");
+    assert_eq!((generation.moves, generation.is_estimate), (Moves::PerStep, true));
+}
+
+/// Nothing has ended, and 200 are running: that is no rate of zero.
+#[test]
+fn a_count_at_the_end_of_requests_says_nothing_before_one_has_ended() {
+    let page = |running: u64, ended: u64| {
+        format!(
+            "trtllm_generation_tokens_total {}\ntrtllm_num_requests_running {running}\n\
+             trtllm_request_success_total{{finished_reason=\"length\"}} {ended}\n",
+            50 * ended
+        )
+    };
+    let of = |pages: &[String]| whole(&track(pages).expect("one server")).expect("readings");
+    assert_eq!(of(&[page(200, 7), page(200, 7)]).generation, None);
+    let idle = of(&[page(0, 7), page(0, 7)]).generation.expect("a rate");
+    assert!(idle.tok_s.abs() < 1e-9);
+    let some = of(&[page(200, 7), page(200, 11)]).generation.expect("a rate");
+    assert_eq!((some.tok_s, some.error_tok_s), (200.0, Some(200.0)), "four ended: two deviations");
 }
 
 /// 300 tokens in 296 steps with a mean of 1.01351 in the batch, as a real server printed it.

@@ -45,7 +45,7 @@ pub struct Generation {
     pub tok_s: f64,
     /// When the counter behind it moves.
     pub moves: Moves,
-    /// Made of steps and busy places, not of a count of tokens.
+    /// Made of something that grows with the tokens, not of a count of them.
     pub is_estimate: bool,
     /// How far the rate may be off, for the counter's coarseness and the times of reading it; `None` where that is not known.
     pub error_tok_s: Option<f64>,
@@ -108,10 +108,6 @@ impl Window {
     fn generation_of(&self, spans: &[&Span], moves: Moves, seconds: f64) -> Option<Generation> {
         let rate = |counter| self.rates.get(&counter).copied();
         let running = self.gauges.get(&Gauge::Running);
-        if let Some(tok_s) = rate(Counter::RunningGeneration) {
-            let (moves, error_tok_s) = (Moves::PerInterval, None);
-            return Some(Generation { tok_s, moves, is_estimate: false, error_tok_s });
-        }
         if moves == Moves::PerStep {
             // One step more or less at either end.
             let error_tok_s = running.map(|running| running / seconds);
@@ -127,7 +123,16 @@ impl Window {
             let (tok_s, moves) = (tok.max(0.0) / seconds, Moves::PerStep);
             return Some(Generation { tok_s, moves, is_estimate: true, error_tok_s });
         }
+        if let Some(tok_s) = rate(Counter::RunningGeneration) {
+            let (moves, error_tok_s) = (Moves::PerInterval, None);
+            return Some(Generation { tok_s, moves, is_estimate: false, error_tok_s });
+        }
         let tok_s = rate(Counter::Generation)?;
+        // With none ended, an idle server and a busy one look the same to this count.
+        let is_idle = running.is_some_and(|running| *running <= 0.0);
+        if tok_s <= 0.0 && !is_idle {
+            return None;
+        }
         // Requests end by chance: two standard deviations of a count of so many.
         let ended = self.grown.get(&Counter::Finished).filter(|ended| **ended > 0.0);
         let error_tok_s = ended.map(|ended| 2.0 * tok_s / ended.sqrt());
@@ -147,7 +152,9 @@ impl Window {
         join(&mut self.rates, &other.rates, |_, a, b| add(a, b));
         join(&mut self.gauges, &other.gauges, |gauge, a, b| match gauge {
             Gauge::Running | Gauge::Waiting => add(a, b),
-            Gauge::KvUse | Gauge::CacheHitRate | Gauge::MeanBatch => *a = a.max(*b),
+            Gauge::KvUse | Gauge::CacheHitRate | Gauge::AcceptanceRate | Gauge::MeanBatch => {
+                *a = a.max(*b);
+            }
         });
         join(&mut self.latencies, &other.latencies, |_, a, b| a.add(b));
         self.generation = self.generation.zip(other.generation).map(|(a, b)| Generation {
@@ -188,7 +195,8 @@ impl Window {
     /// Share of drafted tokens that were accepted; `None` where none were drafted.
     #[must_use]
     pub fn acceptance(&self) -> Option<f64> {
-        self.share(Counter::Accepted, Counter::Drafted)
+        let averaged = || self.gauge(Gauge::AcceptanceRate).filter(|share| *share > 0.0);
+        self.share(Counter::Accepted, Counter::Drafted).or_else(averaged)
     }
 
     fn share(&self, part: Counter, whole: Counter) -> Option<f64> {
