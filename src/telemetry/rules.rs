@@ -262,7 +262,7 @@ pub static TABLE: [Rules; 8] = [
             (Latency::Queue, by(&["sglang:queue_time_seconds"])),
         ],
         note: "prompt tokens and finished requests are counted when a request ends; requests cut off \
-               are counted by no token counter",
+               are not among them",
     },
     Rules {
         engine: Engine::LlamaCpp,

@@ -139,7 +139,7 @@ fn a_restart_in_mid_watch_is_never_a_negative_rate() {
         let tok = if at < 5 { 90_000 + 100 * at } else { 100 * (at - 5) };
         page(&format!("vllm:generation_tokens_total {tok}\n"))
     }
-    let said = watch(answer, &["--window", "200ms", "--for", "1500ms", "--json"]).expect(0);
+    let said = watch(answer, &["--window", "200ms", "--for", "3s", "--json"]).expect(0);
     let windows: Vec<_> = said.stdout.lines().map(json).collect();
     assert!(windows.len() >= 4, "{said:#?}");
     let rates: Vec<Option<f64>> =
@@ -241,6 +241,22 @@ fn an_interrupt_ends_it_with_what_was_measured() {
     let said = Said::of(&child.wait_with_output().expect("an end")).expect(130);
     assert!(json(said.stdout.trim())["generation_tok_s"].as_f64() > Some(0.0), "{said:#?}");
     assert_eq!(place.read("w/watch.csv").lines().count(), 2);
+}
+
+#[test]
+fn it_ends_when_nobody_listens_any_more() {
+    fn answer(_: &Asked) -> String {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        growing(&COUNT)
+    }
+    let server = Server::start(answer);
+    let watch = ["watch", &server.url(), "--window", "100ms"];
+    let place = Place::new();
+    let mut command = place.command(&watch);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = child.expect("the program starts");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("an end").code(), Some(0));
 }
 
 /// 200 streams at 1,600 tok/s in all.
