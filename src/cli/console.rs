@@ -9,9 +9,13 @@ pub(super) fn say(text: &str) {
 
 /// Prints data or a summary to stdout. A closed pipe is no error.
 pub(super) fn print(text: &str) {
+    let _ = try_print(text);
+}
+
+/// The same; whether anybody takes it.
+pub(super) fn try_print(text: &str) -> bool {
     let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes());
-    let _ = stdout.flush();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_ok()
 }
 
 /// Says why the program failed, with every cause that adds to it.

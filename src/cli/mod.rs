@@ -20,6 +20,7 @@ mod results;
 mod run;
 mod server;
 mod sim;
+mod teller;
 mod traffic;
 mod watch;
 mod watch_words;

@@ -3,24 +3,22 @@
 //! Readings are taken every second, so that a restart costs one of them; figures are told per window.
 
 use std::future::Future;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use futures_util::future::{Either, join_all, select};
-use indicatif::{ProgressBar, ProgressStyle};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Exit;
-use super::console::{complain, print, say};
+use super::console::{complain, say};
 use super::link_args::LinkArgs;
 use super::reach::SOCKET_URL;
-use super::watch_words::{Told, caution};
+use super::teller::Teller;
+use super::watch_words::caution;
 use super::watched::Server;
-use crate::clock::{Anchor, Clock};
-use crate::report::LineFile;
+use crate::clock::Clock;
 use crate::telemetry::Window;
 use crate::telemetry::figures::untold;
 use crate::telemetry::remaining::Remaining;
@@ -91,7 +89,7 @@ pub(super) fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
         let clock = Clock::real().context("no timer")?;
         let mut servers = servers(args, &clock)?;
         let quit = pin!(interrupted()?);
-        let watched = Watching::begin(args, clock)?.run(&mut servers, quit).await;
+        let watched = Watching::begin(args, clock).run(&mut servers, quit).await;
         match watched {
             Err(error) if error.is::<SeveralServers>() => {
                 complain(&error);
@@ -126,35 +124,16 @@ fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
 struct Watching<'a> {
     args: &'a WatchArgs,
     clock: Clock,
-    anchor: Anchor,
-    file: Option<LineFile>,
+    teller: Teller,
     remaining: Option<Remaining>,
-    live: Option<ProgressBar>,
     /// Some window had a rate.
     has_measured: bool,
-    /// Said since the last window.
-    notes: Vec<String>,
 }
 
 impl<'a> Watching<'a> {
-    fn begin(args: &'a WatchArgs, clock: Clock) -> anyhow::Result<Self> {
-        let file = match &args.out {
-            Some(folder) => {
-                std::fs::create_dir_all(folder)
-                    .with_context(|| format!("failed to make the folder {}", folder.display()))?;
-                Some(LineFile::create(folder.join("watch.csv"), &Told::header())?)
-            }
-            None => None,
-        };
-        let live = (!args.json && std::io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::new_spinner();
-            bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a fixed template"));
-            bar
-        });
+    fn begin(args: &'a WatchArgs, clock: Clock) -> Self {
         let remaining = args.remaining.map(|samples| Remaining::new(samples, args.mean_tokens));
-        let anchor = Anchor::now();
-        let notes = Vec::new();
-        Ok(Self { args, clock, anchor, file, remaining, live, has_measured: false, notes })
+        Self { args, clock, teller: Teller::new(args.json), remaining, has_measured: false }
     }
 
     async fn run(
@@ -163,39 +142,49 @@ impl<'a> Watching<'a> {
         mut quit: Pin<&mut impl Future<Output = ()>>,
     ) -> anyhow::Result<Exit> {
         let answers = join_all(servers.iter_mut().map(Server::first));
-        match select(answers, quit.as_mut()).await {
-            Either::Left((answers, _)) => answers.into_iter().collect::<anyhow::Result<()>>()?,
+        let answers = match select(answers, quit.as_mut()).await {
+            Either::Left((answers, _)) => {
+                answers.into_iter().collect::<anyhow::Result<Vec<_>>>()?
+            }
             Either::Right(_) => return Ok(Exit::Interrupted),
-        }
+        };
         introduce(servers)?;
-        let per_window = self.args.window.0.div_ceil(SAMPLE_EVERY.0);
-        let step = Nanos(self.args.window.0 / per_window);
-        self.anchor = Anchor::now();
+        answers.into_iter().flatten().for_each(|news| self.teller.note(news));
+        if let Some(folder) = &self.args.out {
+            self.teller.write_into(folder)?;
+        }
+        let whole = self.args.for_time.unwrap_or(Nanos::MAX);
+        let length = self.args.window.min(whole);
+        let step = Nanos(length.0 / length.0.div_ceil(SAMPLE_EVERY.0).max(1));
         let start = self.clock.now();
-        let (mut tick, mut from) = (0, start);
-        loop {
+        self.teller.starts(start);
+        let (mut tick, mut from, mut goes_on) = (0, start, true);
+        while goes_on {
             tick += 1;
             let due = start + Nanos(step.0 * tick);
-            if self.args.for_time.is_some_and(|limit| due.since(start) > limit) {
-                self.last_window(servers, from, start)?;
-                return Ok(self.exit());
+            if due.since(start) > whole {
+                self.last_window(servers, from)?;
+                break;
             }
             if !self.sample(due, servers, quit.as_mut()).await? {
-                self.last_window(servers, from, start)?;
+                self.last_window(servers, from)?;
+                self.teller.end();
                 return Ok(Exit::Interrupted);
             }
             let now = self.clock.now();
             // A page that took longer than a step is not asked for twice at once.
             tick = tick.max(now.since(start).0 / step.0);
-            if now.since(from) + Nanos(step.0 / 2) >= self.args.window {
-                self.window(servers, from, now, start)?;
+            if now.since(from) + Nanos(step.0 / 2) >= length {
+                goes_on = self.window(servers, from, now)? && !self.args.once;
                 from = now;
-                if self.args.once {
-                    return Ok(self.exit());
-                }
             }
-            self.show(servers, now);
+            let last = Nanos(step.0 * 3 / 2);
+            if let Some(window) = together(servers, now.since(last), now) {
+                self.teller.show(&window);
+            }
         }
+        self.teller.end();
+        Ok(if self.has_measured { Exit::Ok } else { Exit::CannotAnswer })
     }
 
     /// Waits for the time of a reading and takes it; false when interrupted before.
@@ -215,33 +204,24 @@ impl<'a> Watching<'a> {
         };
         for news in news {
             if let Some(news) = news? {
-                self.note(news);
+                self.teller.note(news);
             }
         }
         Ok(true)
     }
 
-    /// Tells a window that has ended, and what cannot be told of it.
-    fn window(
-        &mut self,
-        servers: &[Server],
-        from: Nanos,
-        to: Nanos,
-        start: Nanos,
-    ) -> anyhow::Result<()> {
+    /// Tells a window that has ended; false where nobody listens any more.
+    fn window(&mut self, servers: &[Server], from: Nanos, to: Nanos) -> anyhow::Result<bool> {
         let window = together(servers, from, to);
-        if !self.has_measured
-            && let Some(window) = &window
-        {
+        if let Some(window) = &window {
             self.limits(servers, window);
+            self.has_measured |= window.generation.is_some();
         }
         if let (Some(remaining), Some(window)) = (&mut self.remaining, &window) {
             let generated =
                 window.generation.map(|rate| rate.tok_s * window.measured.as_secs_f64());
-            remaining.add_counts(
-                generated.unwrap_or(0.0),
-                window.grown.get(&Counter::Finished).copied(),
-            );
+            let finished = window.grown.get(&Counter::Finished).copied();
+            remaining.add_counts(generated.unwrap_or(0.0), finished);
             let piece = to.since(from).0 / PIECES;
             let pieces = (0..PIECES).filter_map(|at| {
                 let begin = from + Nanos(piece * at);
@@ -249,90 +229,32 @@ impl<'a> Watching<'a> {
             });
             remaining.add_rates(pieces);
         }
-        self.has_measured |= window.as_ref().is_some_and(|window| window.generation.is_some());
-        let notes = std::mem::take(&mut self.notes);
-        let told = Told {
-            t: to.since(start),
-            utc: self.anchor.utc_at(self.anchor.monotonic + to.since(start)),
-            window: window.as_ref(),
-            outlook: self.remaining.as_ref().map(Remaining::outlook),
-            notes: &notes,
-        };
-        if let Some(file) = &mut self.file {
-            file.write(&told.row())?;
-            file.flush()?;
-        }
-        let text = if self.args.json {
-            told.json()
-        } else {
-            let end = told.end_line().map_or_else(String::new, |line| format!("{line}\n"));
-            format!("{}\n{end}", told.line())
-        };
-        self.quietly(|| print(&text));
-        Ok(())
+        let end = window.as_ref().map_or(to, |window| window.to);
+        let outlook = self.remaining.as_ref().map(Remaining::outlook);
+        self.teller.tell(end, window.as_ref(), outlook)
     }
 
     /// The rest of a window that is cut off, where it has anything.
-    fn last_window(&mut self, servers: &[Server], from: Nanos, start: Nanos) -> anyhow::Result<()> {
+    fn last_window(&mut self, servers: &[Server], from: Nanos) -> anyhow::Result<()> {
         let now = self.clock.now();
         if together(servers, from, now).is_some() {
-            self.window(servers, from, now, start)?;
-        }
-        if let Some(live) = &self.live {
-            live.finish_and_clear();
+            self.window(servers, from, now)?;
         }
         Ok(())
     }
 
-    /// What the servers do not tell, once it is known.
+    /// What the servers do not tell: to people once, in the data wherever there is no rate for it.
     fn limits(&mut self, servers: &[Server], window: &Window) {
-        for server in servers {
-            let Some(rules) = server.rules() else { continue };
+        for rules in servers.iter().filter_map(Server::rules) {
             let untold = untold(window, rules);
             if !untold.is_empty() {
-                self.note(format!("{} does not tell: {}", rules.name, untold.join(", ")));
+                let words = format!("{} does not tell: {}", rules.name, untold.join(", "));
+                self.teller.note_once(words, false);
+            }
+            if let Some(words) = caution(window.generation.as_ref(), rules) {
+                self.teller.note_once(words, window.generation.is_none());
             }
         }
-        let engine = servers.first().and_then(Server::rules).map_or("", |rules| rules.name);
-        if let Some(words) = window.generation.as_ref().and_then(|rate| caution(rate, engine)) {
-            self.note(words);
-        }
-    }
-
-    fn note(&mut self, words: String) {
-        self.quietly(|| say(&format!("note: {words}")));
-        self.notes.push(words);
-    }
-
-    /// Does something with the live line out of the way.
-    fn quietly(&self, speak: impl FnOnce()) {
-        match &self.live {
-            Some(live) => live.suspend(speak),
-            None => speak(),
-        }
-    }
-
-    /// The last second, on a terminal.
-    fn show(&self, servers: &[Server], now: Nanos) {
-        let Some(live) = &self.live else { return };
-        let last = Nanos(SAMPLE_EVERY.0 * 3 / 2);
-        if let Some(window) = together(servers, now.since(last), now) {
-            let told = Told {
-                t: now.since(self.anchor.monotonic),
-                utc: self.anchor.utc_at(now),
-                window: Some(&window),
-                outlook: None,
-                notes: &[],
-            };
-            live.set_message(told.line());
-        }
-    }
-
-    fn exit(&self) -> Exit {
-        if let Some(live) = &self.live {
-            live.finish_and_clear();
-        }
-        if self.has_measured { Exit::Ok } else { Exit::CannotAnswer }
     }
 }
 
@@ -353,7 +275,9 @@ fn introduce(servers: &[Server]) -> anyhow::Result<()> {
             say(&format!("note: {}: {}", rules.name, rules.note));
         }
     }
-    say("note: latency percentiles are interpolated within the server's own buckets");
+    if servers.iter().filter_map(Server::rules).any(|rules| !rules.latencies.is_empty()) {
+        say("note: latency percentiles are interpolated within the server's own buckets");
+    }
     Ok(())
 }
 

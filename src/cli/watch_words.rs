@@ -9,7 +9,7 @@ use crate::report::{NONE, grouped, percent, span};
 use crate::telemetry::figures::{basis, figures};
 use crate::telemetry::histogram::Histogram;
 use crate::telemetry::remaining::{Outlook, Unknown};
-use crate::telemetry::rules::{Counter, Gauge, Latency, Moves};
+use crate::telemetry::rules::{Counter, Gauge, Latency, Moves, Rules, Stepping};
 use crate::telemetry::window::{Generation, Window};
 use crate::units::{NS_PER_S, Nanos};
 
@@ -116,6 +116,9 @@ impl Told<'_> {
         part("accepted", window.acceptance().map(percent));
         part("TTFT", latency(window, Latency::Ttft));
         part("ITL", latency(window, Latency::Itl));
+        if window.measured.0 * 10 < window.to.since(window.from).0 * 9 {
+            part("measured over", Some(format!("{:.1} s", window.measured.as_secs_f64())));
+        }
         if window.restarts > 0 {
             part("restarts", Some(window.restarts.to_string()));
         }
@@ -141,22 +144,29 @@ impl Told<'_> {
     }
 }
 
-/// How often the counter behind a rate moves, where that limits what it says.
-pub(super) fn caution(generation: &Generation, engine: &str) -> Option<String> {
-    match generation.moves {
-        _ if generation.is_estimate => Some(format!(
-            "{engine} counts completion tokens when a request ends; the rate here is made of its decode \
-             calls and busy slots: an estimate, a little high while long prompts are read"
-        )),
-        Moves::PerStep => None,
-        Moves::PerInterval => Some(format!(
-            "{engine} moves this count once in many steps, and not for first tokens: rates are a little low"
-        )),
-        Moves::PerFinished => Some(format!(
-            "{engine} counts completion tokens when a request ends: a window much shorter than the \
-             requests says little (--window)"
-        )),
+/// What a rate of completion tokens is made of, where that is no count that moves with each step; why
+/// there is none.
+pub(super) fn caution(generation: Option<&Generation>, rules: &Rules) -> Option<String> {
+    if rules.moves != Moves::PerFinished {
+        return None;
     }
+    let how = match (generation.map(|rate| (rate.is_estimate, rate.moves)), rules.stepping) {
+        (Some((true, _)), Some(Stepping::BusyPlaces)) => {
+            "the rate is an estimate from its decode calls and busy slots, a little high while long \
+             prompts are read"
+        }
+        (Some((true, _)), _) => {
+            "the rate is an estimate from the counts of its TTFT and inter-token latencies"
+        }
+        (Some((_, Moves::PerInterval)), _) => {
+            "the rate is from a count that moves once in many steps, without first tokens"
+        }
+        (Some(_), _) => "a window much shorter than the requests says little (--window)",
+        (None, _) => {
+            "none ended here, so nothing is known; take a window longer than the requests (--window)"
+        }
+    };
+    Some(format!("{} counts completion tokens when a request ends: {how}", rules.name))
 }
 
 fn generation(rate: Option<&Generation>) -> String {

@@ -75,17 +75,18 @@ impl Server {
     }
 
     /// Answers over connections of their own: where load is balanced, they differ.
-    pub(super) async fn first(&mut self) -> anyhow::Result<()> {
+    pub(super) async fn first(&mut self) -> anyhow::Result<Option<String>> {
+        let mut news = None;
         for _ in 0..FIRST_ANSWERS {
             match self.read(true).await {
-                Ok(_) => {}
+                Ok(words) => news = news.or(words),
                 Err(Failed::Reading(words)) => bail!("{}: {words}", self.name),
                 Err(Failed::Several(error)) => {
                     return Err(anyhow::Error::new(error).context(self.name.clone()));
                 }
             }
         }
-        Ok(())
+        Ok(news)
     }
 
     /// By which its page is read, once one was.

@@ -20,6 +20,7 @@ pub fn figures(window: &Window) -> Vec<(&'static str, Option<f64>)> {
     let generation = window.generation;
     let mut figures = vec![
         ("measured_s", Some(window.measured.as_secs_f64())),
+        ("stamp_error_s", Some(window.stamp_error.as_secs_f64())),
         ("restarts", Some(f64::from(window.restarts))),
         ("generation_tok_s", generation.map(|rate| rate.tok_s)),
         ("generation_error_tok_s", generation.and_then(|rate| rate.error_tok_s)),
@@ -60,11 +61,9 @@ pub fn untold(window: &Window, rules: &Rules) -> Vec<&'static str> {
     let has_gauge = |gauge| window.gauges.contains_key(&gauge);
     let has_counter = |counter| window.grown.contains_key(&counter);
     let has_latency = |latency| window.latencies.contains_key(&latency);
-    let cache = has_counter(Counter::CacheQueries)
-        || has_counter(Counter::Cached) && has_counter(Counter::Prompt)
-        || has_gauge(Gauge::CacheHitRate);
+    let cache = has_counter(Counter::CacheQueries) || has_gauge(Gauge::CacheHitRate);
     [
-        (window.generation.is_some(), "completion tokens"),
+        (has_counter(Counter::Generation), "completion tokens"),
         (has_counter(Counter::Prompt), "prompt tokens"),
         (has_counter(Counter::Finished), "finished requests"),
         (

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::exposition::{Exposition, Sample};
 use super::histogram::{Bound, Histogram};
-use super::rules::{Counter, Gauge, Latency, Rules, Source, TABLE};
+use super::rules::{Counter, Gauge, Latency, Rules, Source, Stepping, TABLE};
 
 /// One series of a figure: its labels, sorted, without those that repeat.
 pub type Series = Vec<(String, String)>;
@@ -26,18 +26,18 @@ pub struct Reading {
     pub gauges: BTreeMap<Gauge, f64>,
     /// Histograms by series.
     pub latencies: BTreeMap<Latency, BTreeMap<Series, Histogram>>,
-    /// Tokens by steps times mean batch, where an engine tells no better while requests run.
+    /// Tokens by what else grows with them, where no count of tokens does while requests run.
     pub stepped: Option<Stepped>,
     /// Figures that are left out, and why.
     pub faults: Vec<ReadingError>,
 }
 
-/// Places of the batch that were busy, summed over all steps: about one token each.
+/// Tokens, those of running requests too, counted by way of something else.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stepped {
-    /// The sum.
+    /// So many.
     pub tok: f64,
-    /// How far it may be off, since the mean is printed with six digits.
+    /// How far that may be off for the digits that a page prints.
     pub error_tok: f64,
 }
 
@@ -138,14 +138,23 @@ pub fn read(page: &Exposition<'_>, rules: &'static Rules) -> Reading {
 }
 
 fn stepped(reading: &Reading) -> Option<Stepped> {
-    let steps: f64 = reading.counters.get(&Counter::Steps)?.values().sum();
-    let mean = *reading.gauges.get(&Gauge::MeanBatch)?;
-    if mean <= 0.0 {
-        return Some(Stepped { tok: 0.0, error_tok: 0.0 });
+    match reading.rules.stepping? {
+        Stepping::BusyPlaces => {
+            let steps: f64 = reading.counters.get(&Counter::Steps)?.values().sum();
+            let mean = *reading.gauges.get(&Gauge::MeanBatch)?;
+            // Half of the sixth digit.
+            let digit = if mean > 0.0 { 10_f64.powf(mean.log10().floor() - 5.0) } else { 0.0 };
+            Some(Stepped { tok: steps * mean, error_tok: steps * digit / 2.0 })
+        }
+        Stepping::TokenGaps => {
+            let count = |latency| -> Option<f64> {
+                let series = reading.latencies.get(&latency)?;
+                Some(series.values().map(|histogram| histogram.count).sum())
+            };
+            let tok = count(Latency::Ttft)? + count(Latency::Itl)?;
+            Some(Stepped { tok, error_tok: 0.0 })
+        }
     }
-    // Half of the sixth digit.
-    let digit = 10_f64.powf(mean.log10().floor() - 5.0);
-    Some(Stepped { tok: steps * mean, error_tok: steps * digit / 2.0 })
 }
 
 struct Names<'a> {
@@ -217,7 +226,7 @@ impl<'a> Names<'a> {
         }
         match gauge {
             Gauge::Running | Gauge::Waiting => series.into_values().reduce(|a, b| a + b),
-            Gauge::KvUse | Gauge::CacheHitRate | Gauge::MeanBatch => {
+            Gauge::KvUse | Gauge::CacheHitRate | Gauge::AcceptanceRate | Gauge::MeanBatch => {
                 series.into_values().reduce(f64::max)
             }
         }

@@ -49,6 +49,8 @@ pub enum Gauge {
     KvUse,
     /// Share of prompt tokens found in the prefix cache, as the server averages it.
     CacheHitRate,
+    /// Share of drafted tokens that were accepted, as the server averages it.
+    AcceptanceRate,
     /// Requests in the batch, averaged over all steps since the server's start.
     MeanBatch,
 }
@@ -75,6 +77,15 @@ pub enum Moves {
     PerInterval,
     /// When a request ends; what is under way is not in it.
     PerFinished,
+}
+
+/// What grows with the tokens of running requests where no count of tokens does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stepping {
+    /// [`Counter::Steps`] times [`Gauge::MeanBatch`]: each place of the batch makes about a token a step.
+    BusyPlaces,
+    /// The counts of [`Latency::Ttft`] and [`Latency::Itl`]: the first token, and each later one.
+    TokenGaps,
 }
 
 /// Where a figure stands on the page.
@@ -119,10 +130,14 @@ pub struct Rules {
     pub prefixes: &'static [&'static str],
     /// When [`Counter::Generation`] moves.
     pub moves: Moves,
+    /// What stands in for a count that does not move per step.
+    pub stepping: Option<Stepping>,
     /// It passes requests on to engines that count the same tokens.
     pub is_front: bool,
     /// Labels whose values repeat one figure, such as the ranks of one model; other labels divide it.
     pub repeats: &'static [&'static str],
+    /// [`Counter::Prompt`] leaves out those of [`Counter::Cached`].
+    pub prompt_is_computed: bool,
     /// Counters.
     pub counters: &'static [(Counter, Source)],
     /// Gauges.
@@ -144,8 +159,10 @@ pub static TABLE: [Rules; 8] = [
         name: "Dynamo frontend",
         prefixes: &["dynamo_frontend_"],
         moves: Moves::PerStep,
+        stepping: None,
         is_front: true,
         repeats: &[],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["dynamo_frontend_input_sequence_tokens_sum"])),
             (Counter::Cached, by(&["dynamo_frontend_cached_tokens_sum"])),
@@ -172,9 +189,11 @@ pub static TABLE: [Rules; 8] = [
         name: "vLLM",
         prefixes: &["vllm:"],
         moves: Moves::PerStep,
+        stepping: None,
         is_front: false,
         // `engine` tells data-parallel replicas apart, which add up.
         repeats: &[],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["vllm:prompt_tokens"])),
             (Counter::Cached, by(&["vllm:prompt_tokens_cached"])),
@@ -212,9 +231,11 @@ pub static TABLE: [Rules; 8] = [
         name: "SGLang",
         prefixes: &["sglang:"],
         moves: Moves::PerFinished,
+        stepping: Some(Stepping::TokenGaps),
         is_front: false,
         // Ranks of one model tell the same figures again; `dp_rank` tells replicas apart.
         repeats: &["tp_rank", "pp_rank", "moe_ep_rank"],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["sglang:prompt_tokens"])),
             (Counter::Cached, by(&["sglang:cached_tokens"])),
@@ -229,6 +250,7 @@ pub static TABLE: [Rules; 8] = [
             (Gauge::Waiting, by(&["sglang:num_queue_reqs"])),
             (Gauge::KvUse, by(&["sglang:token_usage"])),
             (Gauge::CacheHitRate, by(&["sglang:cache_hit_rate"])),
+            (Gauge::AcceptanceRate, by(&["sglang:spec_accept_rate"])),
         ],
         latencies: &[
             (Latency::Ttft, by(&["sglang:time_to_first_token_seconds"])),
@@ -240,15 +262,17 @@ pub static TABLE: [Rules; 8] = [
             (Latency::Queue, by(&["sglang:queue_time_seconds"])),
         ],
         note: "prompt tokens and finished requests are counted when a request ends; requests cut off \
-               are counted by no token counter",
+               are not among them",
     },
     Rules {
         engine: Engine::LlamaCpp,
         name: "llama.cpp",
         prefixes: &["llamacpp:"],
         moves: Moves::PerFinished,
+        stepping: Some(Stepping::BusyPlaces),
         is_front: false,
         repeats: &[],
+        prompt_is_computed: true,
         counters: &[
             (Counter::Prompt, by(&["llamacpp:prompt_tokens"])),
             (Counter::Cached, by(&["llamacpp:prompt_tokens_cached"])),
@@ -273,8 +297,10 @@ pub static TABLE: [Rules; 8] = [
         name: "TGI",
         prefixes: &["tgi_"],
         moves: Moves::PerFinished,
+        stepping: None,
         is_front: false,
         repeats: &[],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["tgi_request_input_length_sum"])),
             (Counter::Generation, by(&["tgi_request_generated_tokens_sum"])),
@@ -298,8 +324,10 @@ pub static TABLE: [Rules; 8] = [
         name: "TensorRT-LLM",
         prefixes: &["trtllm_", "trtllm:"],
         moves: Moves::PerFinished,
+        stepping: None,
         is_front: false,
         repeats: &[],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["trtllm_prompt_tokens", "trtllm:prompt_tokens"])),
             (Counter::Cached, by(&["trtllm_prompt_cached_tokens", "trtllm:prompt_cached_tokens"])),
@@ -353,8 +381,10 @@ pub static TABLE: [Rules; 8] = [
         name: "LMDeploy",
         prefixes: &["lmdeploy:"],
         moves: Moves::PerStep,
+        stepping: None,
         is_front: false,
         repeats: &[],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["lmdeploy:prompt_tokens"])),
             (Counter::Generation, by(&["lmdeploy:generation_tokens"])),
@@ -385,8 +415,10 @@ pub static TABLE: [Rules; 8] = [
         name: "LiteLLM",
         prefixes: &["litellm_"],
         moves: Moves::PerFinished,
+        stepping: None,
         is_front: true,
         repeats: &[],
+        prompt_is_computed: false,
         counters: &[
             (Counter::Prompt, by(&["litellm_input_tokens_metric"])),
             (Counter::Cached, by(&["litellm_input_cached_tokens_metric"])),

@@ -130,6 +130,10 @@ fn refusal(page: &Page, limit_bytes: usize) -> Option<(String, &'static str)> {
             let what = format!("redirects ({}) to {:?}", page.status, page.location);
             return Some((what, "redirects are not followed; give the final URL by --metrics URL"));
         }
+        502..=504 => {
+            let hint = "the server is starting or too busy; ask again in a while";
+            return Some((format!("answered {}: {}", page.status, said()), hint));
+        }
         status => return Some((format!("answered {status}: {}", said()), ELSEWHERE)),
     }
     if !matches!(page.encoding.as_str(), "" | "identity") {

@@ -145,14 +145,16 @@ fn a_reason_that_is_new_counts_from_zero() {
 
 #[test]
 fn ranks_of_one_model_repeat_and_replicas_add_up() {
-    let page = |tok: u64| {
-        let mut page = String::new();
-        for (dp, tp, pp) in [(0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0), (1, 1, 0)] {
+    let page = |tok: u64| -> String {
+        let ranks = [(0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0), (1, 1, 0)];
+        let lines = ranks.map(|(dp, tp, pp)| {
             let labels = format!("dp_rank=\"{dp}\",tp_rank=\"{tp}\",pp_rank=\"{pp}\"");
-            page += &format!("sglang:generation_tokens_total{{{labels}}} {tok}\n");
-            page += &format!("sglang:num_running_reqs{{{labels}}} 7\n");
-        }
-        page
+            format!(
+                "sglang:generation_tokens_total{{{labels}}} {tok}\n\
+                 sglang:num_running_reqs{{{labels}}} 7\n"
+            )
+        });
+        lines.concat()
     };
     let track = track(&[page(0), page(100)]).expect("one server");
     let window = whole(&track).expect("readings");
@@ -162,18 +164,45 @@ fn ranks_of_one_model_repeat_and_replicas_add_up() {
 }
 
 #[test]
-fn a_count_that_moves_in_between_is_preferred() {
-    let page = |finished: u64, decoded: u64| {
+fn what_moves_while_requests_run_is_preferred_to_what_moves_when_they_end() {
+    let page = |decoded: u64| {
         format!(
-            "sglang:generation_tokens_total 0{finished}\n\
+            "sglang:generation_tokens_total 0\nsglang:num_running_reqs 3\n\
              sglang:realtime_tokens_total{{mode=\"decode\"}} {decoded}\n\
              sglang:realtime_tokens_total{{mode=\"prefill_compute\"}} 99999\n"
         )
     };
-    let track = track(&[page(0, 100), page(0, 180)]).expect("one server");
-    let generation = whole(&track).expect("readings").generation.expect("a rate");
+    let slow = track(&[page(100), page(180)]).expect("one server");
+    let generation = whole(&slow).expect("readings").generation.expect("a rate");
     assert!((generation.tok_s - 80.0).abs() < 1e-9);
     assert_eq!(generation.moves, Moves::PerInterval);
+    let gaps = |decoded: u64, first: u64, later: u64| {
+        let ttft = "sglang:time_to_first_token_seconds_count";
+        let itl = "sglang:inter_token_latency_seconds_count";
+        format!("{}{ttft} {first}\n{itl} {later}\n", page(decoded))
+    };
+    let fast = track(&[gaps(0, 5, 500), gaps(40, 8, 590)]).expect("one server");
+    let generation = whole(&fast).expect("readings").generation.expect("a rate");
+    assert!((generation.tok_s - 93.0).abs() < 1e-9, "{generation:?}");
+    assert_eq!((generation.moves, generation.is_estimate), (Moves::PerStep, true));
+}
+
+/// Nothing has ended, and 200 are running: that is no rate of zero.
+#[test]
+fn a_count_at_the_end_of_requests_says_nothing_before_one_has_ended() {
+    let page = |running: u64, ended: u64| {
+        format!(
+            "trtllm_generation_tokens_total {}\ntrtllm_num_requests_running {running}\n\
+             trtllm_request_success_total{{finished_reason=\"length\"}} {ended}\n",
+            50 * ended
+        )
+    };
+    let of = |pages: &[String]| whole(&track(pages).expect("one server")).expect("readings");
+    assert_eq!(of(&[page(200, 7), page(200, 7)]).generation, None);
+    let idle = of(&[page(0, 7), page(0, 7)]).generation.expect("a rate");
+    assert!(idle.tok_s.abs() < 1e-9);
+    let some = of(&[page(200, 7), page(200, 11)]).generation.expect("a rate");
+    assert_eq!((some.tok_s, some.error_tok_s), (200.0, Some(200.0)), "four ended: two deviations");
 }
 
 /// 300 tokens in 296 steps with a mean of 1.01351 in the batch, as a real server printed it.
@@ -257,14 +286,13 @@ fn names_with_and_without_total_old_and_new() {
 #[test]
 fn latencies_are_of_what_came_in_between() {
     let page = |fast: u64, all: u64, sum: f64| {
-        let mut page = vllm(7);
-        for (le, count) in [("0.1", fast), ("0.5", all), ("+Inf", all)] {
-            page += &format!(
-                "vllm:time_to_first_token_seconds_bucket{{engine=\"0\",le=\"{le}\"}} {count}\n"
-            );
-        }
-        page += &format!("vllm:time_to_first_token_seconds_count{{engine=\"0\"}} {all}\n");
-        page + &format!("vllm:time_to_first_token_seconds_sum{{engine=\"0\"}} {sum}\n")
+        let name = "vllm:time_to_first_token_seconds";
+        let buckets = [("0.1", fast), ("0.5", all), ("+Inf", all)];
+        let buckets = buckets
+            .map(|(le, count)| format!("{name}_bucket{{engine=\"0\",le=\"{le}\"}} {count}\n"));
+        let rest =
+            format!("{name}_count{{engine=\"0\"}} {all}\n{name}_sum{{engine=\"0\"}} {sum}\n");
+        vllm(7) + &buckets.concat() + &rest
     };
     let track = track(&[page(900, 1000, 100.0), page(900, 1004, 101.0)]).expect("one server");
     let window = whole(&track).expect("readings");
@@ -290,6 +318,23 @@ fn shares_are_formed_of_sums() {
     assert_eq!(both.cache_hit_share(), Some(0.09));
     assert_eq!(both.acceptance(), Some(0.25));
     assert_eq!(whole(&other).expect("readings").acceptance(), None, "nothing was drafted");
+}
+
+#[test]
+fn cached_tokens_are_a_share_of_all_prompt_tokens() {
+    let llama = |prompt: u64, cached: u64| {
+        format!(
+            "llamacpp:prompt_tokens_total {prompt}\nllamacpp:prompt_tokens_cached_total {cached}\n"
+        )
+    };
+    let track_of = |pages: &[String]| whole(&track(pages).expect("one server")).expect("readings");
+    let computed = track_of(&[llama(0, 0), llama(75, 25)]);
+    assert_eq!(computed.cache_hit_share(), Some(0.25), "its prompt tokens are the computed ones");
+    let sglang =
+        |page: String| page.replace("llamacpp:prompt_tokens_cached", "sglang:cached_tokens");
+    let sglang = |page| sglang(page).replace("llamacpp", "sglang");
+    let all = track_of(&[sglang(llama(0, 0)), sglang(llama(75, 25))]);
+    assert_eq!(all.cache_hit_share(), Some(25.0 / 75.0));
 }
 
 /// Real servers' pages, outside the repository; without them this test sees nothing.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::histogram::Histogram;
 use super::reading::Stepped;
-use super::rules::{Counter, Gauge, Latency, Moves};
+use super::rules::{Counter, Gauge, Latency, Moves, Rules};
 use super::track::{Span, Track};
 use crate::units::Nanos;
 
@@ -23,6 +23,9 @@ pub struct Window {
     pub measured: Nanos,
     /// Spans left out.
     pub restarts: u32,
+    /// By how much the time between the first reading and the last may be off: a server may have read its
+    /// counters anywhere between question and answer.
+    pub stamp_error: Nanos,
     /// Growth of counters.
     pub grown: BTreeMap<Counter, f64>,
     /// The same per second.
@@ -42,9 +45,9 @@ pub struct Generation {
     pub tok_s: f64,
     /// When the counter behind it moves.
     pub moves: Moves,
-    /// Made of steps and busy places, not of a count of tokens.
+    /// Made of something that grows with the tokens, not of a count of them.
     pub is_estimate: bool,
-    /// How far the rate may be off for the counter's coarseness alone; `None` where that is not known.
+    /// How far the rate may be off, for the counter's coarseness and the times of reading it; `None` where that is not known.
     pub error_tok_s: Option<f64>,
 }
 
@@ -57,6 +60,7 @@ impl Window {
         let mut window = Self {
             from: spans.first()?.from.at,
             to: spans.last()?.to.at,
+            stamp_error: spans.first()?.from.half_width + spans.last()?.to.half_width,
             restarts: u32::try_from(spans.len() - whole.len()).unwrap_or(u32::MAX),
             ..Self::default()
         };
@@ -77,20 +81,33 @@ impl Window {
         // A figure counts where every span has it: half a window of it is no rate.
         window.grown.retain(|counter, _| whole.iter().all(|span| span.grown.contains_key(counter)));
         window.gauges.retain(|gauge, _| whole.iter().all(|span| span.gauges.contains_key(gauge)));
+        window.look_up_cache(track.rules()?);
         window.rates =
             window.grown.iter().map(|(counter, grown)| (*counter, grown / seconds)).collect();
         let moves = track.rules()?.moves;
-        window.generation = window.generation_of(&whole, moves, seconds);
+        window.generation = window.generation_of(&whole, moves, seconds).map(|mut rate| {
+            let stamps = rate.tok_s * window.stamp_error.as_secs_f64() / seconds;
+            rate.error_tok_s = rate.error_tok_s.map(|error| error + stamps);
+            rate
+        });
         Some(window)
+    }
+
+    /// The cache's queries and hits, from prompt tokens where it does not count its own.
+    fn look_up_cache(&mut self, rules: &Rules) {
+        let of = |counter| self.grown.get(&counter).copied();
+        if of(Counter::CacheQueries).is_some() {
+            return;
+        }
+        if let Some((hits, prompt)) = of(Counter::Cached).zip(of(Counter::Prompt)) {
+            let queries = if rules.prompt_is_computed { prompt + hits } else { prompt };
+            self.grown.extend([(Counter::CacheQueries, queries), (Counter::CacheHits, hits)]);
+        }
     }
 
     fn generation_of(&self, spans: &[&Span], moves: Moves, seconds: f64) -> Option<Generation> {
         let rate = |counter| self.rates.get(&counter).copied();
         let running = self.gauges.get(&Gauge::Running);
-        if let Some(tok_s) = rate(Counter::RunningGeneration) {
-            let (moves, error_tok_s) = (Moves::PerInterval, None);
-            return Some(Generation { tok_s, moves, is_estimate: false, error_tok_s });
-        }
         if moves == Moves::PerStep {
             // One step more or less at either end.
             let error_tok_s = running.map(|running| running / seconds);
@@ -106,7 +123,16 @@ impl Window {
             let (tok_s, moves) = (tok.max(0.0) / seconds, Moves::PerStep);
             return Some(Generation { tok_s, moves, is_estimate: true, error_tok_s });
         }
+        if let Some(tok_s) = rate(Counter::RunningGeneration) {
+            let (moves, error_tok_s) = (Moves::PerInterval, None);
+            return Some(Generation { tok_s, moves, is_estimate: false, error_tok_s });
+        }
         let tok_s = rate(Counter::Generation)?;
+        // With none ended, an idle server and a busy one look the same to this count.
+        let is_idle = running.is_some_and(|running| *running <= 0.0);
+        if tok_s <= 0.0 && !is_idle {
+            return None;
+        }
         // Requests end by chance: two standard deviations of a count of so many.
         let ended = self.grown.get(&Counter::Finished).filter(|ended| **ended > 0.0);
         let error_tok_s = ended.map(|ended| 2.0 * tok_s / ended.sqrt());
@@ -119,13 +145,16 @@ impl Window {
         self.from = self.from.min(other.from);
         self.to = self.to.max(other.to);
         self.measured = self.measured.min(other.measured);
+        self.stamp_error = self.stamp_error.max(other.stamp_error);
         self.restarts += other.restarts;
         let add = |a: &mut f64, b: &f64| *a += b;
         join(&mut self.grown, &other.grown, |_, a, b| add(a, b));
         join(&mut self.rates, &other.rates, |_, a, b| add(a, b));
         join(&mut self.gauges, &other.gauges, |gauge, a, b| match gauge {
             Gauge::Running | Gauge::Waiting => add(a, b),
-            Gauge::KvUse | Gauge::CacheHitRate | Gauge::MeanBatch => *a = a.max(*b),
+            Gauge::KvUse | Gauge::CacheHitRate | Gauge::AcceptanceRate | Gauge::MeanBatch => {
+                *a = a.max(*b);
+            }
         });
         join(&mut self.latencies, &other.latencies, |_, a, b| a.add(b));
         self.generation = self.generation.zip(other.generation).map(|(a, b)| Generation {
@@ -155,19 +184,19 @@ impl Window {
         self.share(Counter::FinishedTokens, Counter::Finished)
     }
 
-    /// Share of prompt tokens that came from the prefix cache: by the cache's own counts, else of all
-    /// prompt tokens, else as the server averages it.
+    /// Share of prompt tokens that came from the prefix cache; where it is not counted, as the server
+    /// averages it.
     #[must_use]
     pub fn cache_hit_share(&self) -> Option<f64> {
         self.share(Counter::CacheHits, Counter::CacheQueries)
-            .or_else(|| self.share(Counter::Cached, Counter::Prompt).filter(|share| *share <= 1.0))
             .or_else(|| self.gauge(Gauge::CacheHitRate))
     }
 
     /// Share of drafted tokens that were accepted; `None` where none were drafted.
     #[must_use]
     pub fn acceptance(&self) -> Option<f64> {
-        self.share(Counter::Accepted, Counter::Drafted)
+        let averaged = || self.gauge(Gauge::AcceptanceRate).filter(|share| *share > 0.0);
+        self.share(Counter::Accepted, Counter::Drafted).or_else(averaged)
     }
 
     fn share(&self, part: Counter, whole: Counter) -> Option<f64> {

@@ -7,6 +7,7 @@ mod secrets;
 mod server;
 mod targets;
 mod tls;
+mod watch;
 
 use std::path::Path;
 
