@@ -1,8 +1,6 @@
 //! Questions asked before `t0`, by GET: is anybody there, what is served, by which engine? They are no
 //! rows of any result.
 
-use std::future::poll_fn;
-
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 
@@ -146,16 +144,11 @@ impl<'a> Probe<'a> {
             .dial()
             .await
             .map_err(|source| ProbeError::Unreachable { authority: self.authority(), source })?;
-        let mut exchange = Exchange::start(connection).await.map_err(not_http)?;
+        let mut exchange = Exchange::start(connection);
         let request = self.head.get(path).expect("the path comes from a parsed URL");
         let head = exchange.send(request).await.map_err(not_http)?;
         let mut body = Vec::new();
-        while let Some(chunk) = poll_fn(|context| exchange.poll_chunk(context)).await {
-            body.extend_from_slice(&chunk.map_err(not_http)?.0);
-            if body.len() > BODY_LIMIT {
-                break;
-            }
-        }
+        exchange.read_all(&mut body, BODY_LIMIT).await.map_err(not_http)?;
         Ok(Reply { status: head.status, headers: head.headers, body })
     }
 
