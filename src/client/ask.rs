@@ -4,8 +4,6 @@
 //! both. A server that answers anything else has no such endpoint. Deliberately absent: what the
 //! tokens are good for, and retries.
 
-use std::future::poll_fn;
-
 use bytes::Bytes;
 use hyper::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -56,15 +54,10 @@ impl Client {
     /// The body of a 200 to a POST; `None` for anything else.
     async fn post(&self, path: &str, body: Bytes) -> Option<Vec<u8>> {
         let request = self.settings.head.post_to(path, body).ok()?;
-        let mut exchange = Exchange::start(self.pool.dial().await.ok()?).await.ok()?;
+        let mut exchange = Exchange::start(self.pool.dial().await.ok()?);
         let head = exchange.send(request).await.ok()?;
         let mut answer = Vec::new();
-        while let Some(chunk) = poll_fn(|context| exchange.poll_chunk(context)).await {
-            answer.extend_from_slice(&chunk.ok()?.0);
-            if answer.len() > BODY_LIMIT {
-                return None;
-            }
-        }
-        (head.status == StatusCode::OK).then_some(answer)
+        exchange.read_all(&mut answer, BODY_LIMIT).await.ok()?;
+        (head.status == StatusCode::OK && answer.len() <= BODY_LIMIT).then_some(answer)
     }
 }

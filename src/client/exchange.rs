@@ -1,29 +1,19 @@
-//! One request and its response, as a sequence of (bytes, stamp): HTTP/1.1 here, HTTP/2 in `http2`.
-//!
-//! The connection and the body are polled in one task, body first: hyper reads the socket again only
-//! after the frames of the last read were taken, so a frame never bears a later read's stamp.
-//! Whoever reads HTTP in hyper's place has to offer the same few calls.
+//! One request and its response, as a sequence of (bytes, stamp), whoever reads HTTP: version 1.1 in
+//! `http1`, version 2 in `http2`.
 
-use std::cell::Cell;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::body::{Body, Incoming};
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
-use hyper::{Request, Response, StatusCode, Version};
-use hyper_util::rt::TokioIo;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
+use hyper::{Request, StatusCode};
 
+use super::http1::{Http1, Http1Error};
 use super::http2::{self, Http2};
-use super::signs::is_hangup;
+use super::stamped::Arrival;
 use super::wire::Wire;
 use crate::units::Nanos;
-
-type Connection = http1::Connection<TokioIo<Wire>, Full<Bytes>>;
 
 /// Response head: what the rest of the client needs of it.
 #[derive(Debug)]
@@ -58,7 +48,7 @@ impl Head {
 pub enum HttpError {
     /// In HTTP/1.1.
     #[error(transparent)]
-    Http1(#[from] hyper::Error),
+    Http1(#[from] Http1Error),
     /// In HTTP/2.
     #[error(transparent)]
     Http2(#[from] h2::Error),
@@ -68,12 +58,7 @@ impl HttpError {
     /// Whether the connection was closed, rather than misused.
     pub(super) fn is_close(&self) -> bool {
         match self {
-            Self::Http1(error) => {
-                error.is_incomplete_message()
-                    || error.is_canceled()
-                    || error.is_closed()
-                    || is_hangup(error)
-            }
+            Self::Http1(error) => error.is_close(),
             Self::Http2(error) => error.is_io() || error.is_go_away(),
         }
     }
@@ -95,36 +80,58 @@ pub(super) enum Exchange {
 
 impl Exchange {
     /// Puts HTTP on a connection; nothing is sent yet.
-    pub(super) async fn start(link: Link) -> Result<Self, HttpError> {
-        Ok(match link {
-            Link::Own(wire) => Self::Http1(Box::new(Http1::start(wire).await?)),
+    pub(super) fn start(link: Link) -> Self {
+        match link {
+            Link::Own(wire) => Self::Http1(Box::new(Http1::new(wire))),
             Link::Shared(connection) => Self::Http2(Http2::new(connection)),
-        })
+        }
     }
 
     /// Sends the request and waits for the response's head.
-    pub(super) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Head, HttpError> {
+    pub(super) async fn send(&mut self, request: Request<Bytes>) -> Result<Head, HttpError> {
         Ok(match self {
-            Self::Http1(exchange) => exchange.send(request).await?,
+            Self::Http1(exchange) => {
+                exchange.ask(request);
+                poll_fn(|context| exchange.poll_head(context)).await?
+            }
             Self::Http2(exchange) => exchange.send(request).await?,
         })
     }
 
-    /// The next bytes of the body and when they arrived; `None` at its end.
-    pub(super) fn poll_chunk(
+    /// Reads once and hands over the bytes of the body that came, and when; `None` at its end.
+    pub(super) fn poll_read(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<(Bytes, Nanos), HttpError>>> {
+        take: impl FnMut(&[u8], Arrival),
+    ) -> Poll<Option<Result<(), HttpError>>> {
         match self {
-            Self::Http1(exchange) => exchange.poll_chunk(context).map_err(HttpError::from),
-            Self::Http2(exchange) => exchange.poll_chunk(context).map_err(HttpError::from),
+            Self::Http1(exchange) => exchange.poll_read(context, take).map_err(HttpError::from),
+            Self::Http2(exchange) => exchange.poll_read(context, take).map_err(HttpError::from),
         }
+    }
+
+    /// Appends a body to `all` until it ends, breaks, or `limit` bytes are passed.
+    pub(super) async fn read_all(
+        &mut self,
+        all: &mut Vec<u8>,
+        limit: usize,
+    ) -> Result<(), HttpError> {
+        while all.len() <= limit {
+            let read = |context: &mut Context<'_>| {
+                self.poll_read(context, |bytes, _| all.extend_from_slice(bytes))
+            };
+            match poll_fn(read).await {
+                Some(read) => read?,
+                None => break,
+            }
+        }
+        Ok(())
     }
 
     /// Whether the body has been read to its end.
     pub(super) fn has_ended(&self) -> bool {
         match self {
-            Self::Http1(exchange) => exchange.ended,
+            Self::Http1(exchange) => exchange.has_ended(),
             Self::Http2(exchange) => exchange.has_ended(),
         }
     }
@@ -132,135 +139,19 @@ impl Exchange {
     /// When the bytes read last arrived.
     pub(super) fn last_read(&self) -> Nanos {
         match self {
-            Self::Http1(exchange) => exchange.last_read.get(),
-            Self::Http2(exchange) => exchange.last_read(),
+            Self::Http1(exchange) => exchange.last_read().at,
+            Self::Http2(exchange) => exchange.last_read().at,
         }
     }
 
     /// The bare connection, when it was the request's own, the response has ended whole and the server
     /// keeps it open.
-    pub(super) async fn into_connection(self) -> Option<Wire> {
+    pub(super) fn into_connection(self) -> Option<Wire> {
         match self {
-            Self::Http1(exchange) => exchange.into_connection().await,
+            Self::Http1(exchange) => exchange.into_connection(),
             Self::Http2(_) => None,
         }
     }
-}
-
-/// A request under way over HTTP/1.1.
-pub(super) struct Http1 {
-    connection: Connection,
-    sender: SendRequest<Full<Bytes>>,
-    last_read: Rc<Cell<Nanos>>,
-    body: Option<Incoming>,
-    keep_alive: bool,
-    /// The body has ended, whole or not.
-    ended: bool,
-    /// The connection's own future has finished and must not be polled again.
-    closed: bool,
-}
-
-impl Http1 {
-    /// Puts HTTP on a connection; nothing is sent yet.
-    async fn start(connection: Wire) -> hyper::Result<Self> {
-        let last_read = connection.last_read();
-        let (sender, connection) = http1::handshake(TokioIo::new(connection)).await?;
-        Ok(Self {
-            connection,
-            sender,
-            last_read,
-            body: None,
-            keep_alive: false,
-            ended: false,
-            closed: false,
-        })
-    }
-
-    /// Sends the request and waits for the response's head.
-    async fn send(&mut self, request: Request<Full<Bytes>>) -> hyper::Result<Head> {
-        let mut response = pin!(self.sender.send_request(request));
-        let (connection, closed) = (&mut self.connection, &mut self.closed);
-        let response: Response<Incoming> = poll_fn(|context| {
-            // The request is written by the first turn of the connection. An error of the
-            // connection reaches the response too, so its result is not looked at here.
-            *closed = *closed || Pin::new(&mut *connection).poll(context).is_ready();
-            response.as_mut().poll(context)
-        })
-        .await?;
-        let (head, body) = response.into_parts();
-        self.keep_alive = may_keep(head.version, &head.headers);
-        self.ended = body.is_end_stream();
-        self.body = Some(body);
-        Ok(Head::new(head.status, head.headers, self.last_read.get()))
-    }
-
-    /// The next bytes of the body and when they arrived; `None` at its end.
-    fn poll_chunk(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<hyper::Result<(Bytes, Nanos)>>> {
-        if let Poll::Ready(next) = self.poll_frame(context) {
-            return Poll::Ready(next);
-        }
-        if !self.closed {
-            self.closed = Pin::new(&mut self.connection).poll(context).is_ready();
-        }
-        self.poll_frame(context)
-    }
-
-    fn poll_frame(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<hyper::Result<(Bytes, Nanos)>>> {
-        let Some(body) = self.body.as_mut().filter(|_| !self.ended) else {
-            return Poll::Ready(None);
-        };
-        loop {
-            return match Pin::new(&mut *body).poll_frame(context) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(bytes) => Poll::Ready(Some(Ok((bytes, self.last_read.get())))),
-                    Err(_trailers) => continue,
-                },
-                Poll::Ready(Some(Err(error))) => {
-                    self.keep_alive = false;
-                    self.ended = true;
-                    Poll::Ready(Some(Err(error)))
-                }
-                Poll::Ready(None) => {
-                    self.ended = true;
-                    Poll::Ready(None)
-                }
-            };
-        }
-    }
-
-    /// The bare connection, when the response has ended whole and the server keeps it open.
-    async fn into_connection(mut self) -> Option<Wire> {
-        if !self.ended || !self.keep_alive || self.closed {
-            return None;
-        }
-        let connection = &mut self.connection;
-        // One turn, so that hyper notices that the exchange is over.
-        let closed =
-            poll_fn(|context| Poll::Ready(Pin::new(&mut *connection).poll(context).is_ready()))
-                .await;
-        if closed || !self.sender.is_ready() {
-            return None;
-        }
-        let parts = self.connection.into_parts();
-        parts.read_buf.is_empty().then(|| parts.io.into_inner())
-    }
-}
-
-/// Whether the connection may serve another request, by the response's head.
-fn may_keep(version: Version, headers: &HeaderMap) -> bool {
-    let says_close = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .any(|value| value.split(',').any(|word| word.trim().eq_ignore_ascii_case("close")));
-    version >= Version::HTTP_11 && !says_close
 }
 
 /// A header's value, where it is text.

@@ -9,7 +9,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST,
     HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING, USER_AGENT,
@@ -171,8 +170,8 @@ impl RequestHead {
     }
 
     /// A POST with this head.
-    pub(super) fn post(&self, body: Bytes) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(body));
+    pub(super) fn post(&self, body: Bytes) -> Request<Bytes> {
+        let mut request = Request::new(body);
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.headers.clone();
@@ -180,11 +179,7 @@ impl RequestHead {
     }
 
     /// A POST of a question to another path at the same server.
-    pub(super) fn post_to(
-        &self,
-        path: &str,
-        body: Bytes,
-    ) -> Result<Request<Full<Bytes>>, HeadError> {
+    pub(super) fn post_to(&self, path: &str, body: Bytes) -> Result<Request<Bytes>, HeadError> {
         let mut request = self.post(body);
         let uri = format!("{}{path}", self.prefix);
         *request.uri_mut() = uri.parse().map_err(|_| HeadError::Path)?;
@@ -193,8 +188,8 @@ impl RequestHead {
     }
 
     /// A GET of another path at the same server.
-    pub(super) fn get(&self, path: &str) -> Result<Request<Full<Bytes>>, HeadError> {
-        let mut request = Request::new(Full::new(Bytes::new()));
+    pub(super) fn get(&self, path: &str) -> Result<Request<Bytes>, HeadError> {
+        let mut request = Request::new(Bytes::new());
         let uri = format!("{}{path}", self.prefix);
         *request.uri_mut() = uri.parse().map_err(|_| HeadError::Path)?;
         *request.headers_mut() = self.headers.clone();

@@ -14,13 +14,12 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use h2::RecvStream;
 use h2::client::{Builder, SendRequest};
-use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::exchange::Head;
+use super::stamped::Arrival;
 use super::wire::Wire;
-use crate::units::Nanos;
 
 /// Bytes that may be on their way per stream and in all: far more than any answer's rate needs, so
 /// that the server never waits for us.
@@ -34,7 +33,7 @@ const FIRST_STREAMS: usize = 1;
 #[derive(Debug)]
 pub(super) struct Connection {
     sender: RefCell<SendRequest<Bytes>>,
-    last_read: Rc<Cell<Nanos>>,
+    last_read: Rc<Cell<Arrival>>,
     closed: Rc<Cell<bool>>,
     open: Cell<usize>,
 }
@@ -42,7 +41,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Puts HTTP/2 on a connection. Must be called inside a `LocalSet`, which will drive it.
     pub(super) async fn start(wire: Wire) -> io::Result<Rc<Self>> {
-        let last_read = wire.last_read();
+        let last_read = wire.last_read().clone();
         let io = ReadByRead { wire, has_read: false };
         let (sender, connection) = Builder::new()
             .enable_push(false)
@@ -87,12 +86,8 @@ impl Http2 {
         Self { connection, body: None, ended: false }
     }
 
-    pub(super) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Head, h2::Error> {
+    pub(super) async fn send(&mut self, request: Request<Bytes>) -> Result<Head, h2::Error> {
         let (head, body) = request.into_parts();
-        let body = match body.collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(never) => match never {},
-        };
         let sender = self.connection.sender.borrow().clone();
         let mut sender = sender.ready().await?;
         let request = Request::from_parts(head, ());
@@ -103,13 +98,14 @@ impl Http2 {
         let (head, body) = response.await?.into_parts();
         self.ended = body.is_end_stream();
         self.body = Some(body);
-        Ok(Head::new(head.status, head.headers, self.last_read()))
+        Ok(Head::new(head.status, head.headers, self.last_read().at))
     }
 
-    pub(super) fn poll_chunk(
+    pub(super) fn poll_read(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<(Bytes, Nanos), h2::Error>>> {
+        mut take: impl FnMut(&[u8], Arrival),
+    ) -> Poll<Option<Result<(), h2::Error>>> {
         let Some(body) = self.body.as_mut().filter(|_| !self.ended) else {
             return Poll::Ready(None);
         };
@@ -118,11 +114,12 @@ impl Http2 {
             Poll::Ready(Some(Ok(bytes))) => {
                 // Taken in at once: the window is to bound memory, never the rate.
                 let _ = body.flow_control().release_capacity(bytes.len());
-                Poll::Ready(Some(Ok((bytes, self.connection.last_read.get()))))
+                take(&bytes, self.last_read());
+                Poll::Ready(Some(Ok(())))
             }
             Poll::Ready(end) => {
                 self.ended = true;
-                Poll::Ready(end.map(|error| error.map(|bytes| (bytes, self.last_read()))))
+                Poll::Ready(end.map(|error| error.map(drop)))
             }
         }
     }
@@ -131,7 +128,7 @@ impl Http2 {
         self.ended
     }
 
-    pub(super) fn last_read(&self) -> Nanos {
+    pub(super) fn last_read(&self) -> Arrival {
         self.connection.last_read.get()
     }
 }

@@ -4,8 +4,6 @@
 //! A GET may be sent twice, unlike a row: when a kept connection turns out to be closed, it goes over a
 //! new one. Deliberately absent: redirects, and what a page means.
 
-use std::future::poll_fn;
-
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 
@@ -106,21 +104,15 @@ impl Pages {
     }
 
     async fn over(&self, link: Link, path: &str, limit_bytes: usize) -> Result<Page, HttpError> {
-        let mut exchange = Exchange::start(link).await?;
+        let mut exchange = Exchange::start(link);
         let request = self.head.get(path).expect("the path comes from a parsed URL");
         let sent = self.clock.now();
         let head = exchange.send(request).await?;
         let mut body = Vec::new();
-        let mut is_cut = false;
-        while let Some(chunk) = poll_fn(|context| exchange.poll_chunk(context)).await {
-            body.extend_from_slice(&chunk?.0);
-            if body.len() > limit_bytes {
-                body.truncate(limit_bytes);
-                is_cut = true;
-                break;
-            }
-        }
-        if let Some(connection) = exchange.into_connection().await {
+        exchange.read_all(&mut body, limit_bytes).await?;
+        let is_cut = body.len() > limit_bytes;
+        body.truncate(limit_bytes);
+        if let Some(connection) = exchange.into_connection() {
             self.pool.put_back(connection);
         }
         let Head { status, content_type, encoding, location, headers, at } = head;

@@ -1,8 +1,6 @@
-//! Signs that an exchange is not what it should be, read from a response's head or an error.
+//! Signs that an exchange is not what it should be, read from a response's head.
 //!
 //! Pure. Absent: outcomes, which are the stream's to name.
-
-use std::io;
 
 use super::exchange::Head;
 
@@ -26,23 +24,4 @@ pub(super) fn compressed_words(head: &Head) -> String {
         "the answer came compressed (content-encoding: {encoding}) although identity was asked for, \
          so its events cannot be timed; turn compression off for event streams"
     )
-}
-
-/// Whether the system says that the peer has gone.
-pub(super) fn is_hangup(error: &hyper::Error) -> bool {
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            return matches!(
-                error.kind(),
-                io::ErrorKind::ConnectionReset
-                    | io::ErrorKind::ConnectionAborted
-                    | io::ErrorKind::BrokenPipe
-                    | io::ErrorKind::NotConnected
-                    | io::ErrorKind::UnexpectedEof
-            );
-        }
-        cause = error.source();
-    }
-    false
 }

@@ -2,7 +2,7 @@
 //! parsed. TLS goes on top of it, so that the time of an arrival is the same with and without.
 
 use std::cell::Cell;
-use std::io::{self, Read};
+use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -13,6 +13,13 @@ use tokio::net::{TcpStream, UnixStream};
 
 use crate::clock::Clock;
 use crate::units::Nanos;
+
+/// When the bytes of a read came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Arrival {
+    /// On the clock's epoch.
+    pub(super) at: Nanos,
+}
 
 /// What carries bytes.
 #[derive(Debug)]
@@ -27,7 +34,7 @@ pub(super) enum Transport {
 pub(super) struct Stamped {
     transport: Transport,
     clock: Clock,
-    last_read: Rc<Cell<Nanos>>,
+    last_read: Rc<Cell<Arrival>>,
 }
 
 impl Stamped {
@@ -36,8 +43,8 @@ impl Stamped {
     }
 
     /// When the bytes that were read last arrived.
-    pub(super) fn last_read(&self) -> Rc<Cell<Nanos>> {
-        self.last_read.clone()
+    pub(super) fn last_read(&self) -> &Rc<Cell<Arrival>> {
+        &self.last_read
     }
 
     /// Whether the peer has neither closed nor sent anything unasked.
@@ -87,7 +94,7 @@ impl AsyncRead for Stamped {
             Transport::Pipe(pipe) => Pin::new(pipe).poll_read(context, buffer),
         };
         if read.is_ready() {
-            this.last_read.set(this.clock.now());
+            this.last_read.set(Arrival { at: this.clock.now() });
         }
         read
     }
@@ -104,6 +111,22 @@ impl AsyncWrite for Stamped {
             Transport::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
             Transport::Pipe(pipe) => Pin::new(pipe).poll_write(context, bytes),
         }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.get_mut().transport {
+            Transport::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+            Transport::Unix(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+            Transport::Pipe(pipe) => Pin::new(pipe).poll_write_vectored(context, parts),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

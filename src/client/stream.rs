@@ -2,7 +2,6 @@
 //! outcome.
 
 use std::future::poll_fn;
-use std::io;
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -12,10 +11,11 @@ use hyper::StatusCode;
 use super::Client;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head, HttpError, Link};
+use super::failure::{Failure, chain, cut_failure, dial_failure, one_line};
 use super::limit::Deadline;
 use super::signs::{compressed_words, is_compressed, other_form};
 use super::sse;
-use super::watch::{Cut, Watch};
+use super::watch::{Step, Watch};
 use crate::record::{Outcome, StreamRecord, TokenTimes, Usage};
 use crate::units::Nanos;
 
@@ -34,18 +34,6 @@ pub(super) struct Stream<'a> {
     sent: Nanos,
     /// `[DONE]` was seen.
     done: bool,
-}
-
-/// Why a request ended early.
-struct Failure {
-    outcome: Outcome,
-    error: String,
-}
-
-impl Failure {
-    fn new(outcome: Outcome, error: impl Into<String>) -> Self {
-        Self { outcome, error: error.into() }
-    }
 }
 
 impl<'a> Stream<'a> {
@@ -78,9 +66,7 @@ impl<'a> Stream<'a> {
 
     async fn exchange(&mut self, body: Bytes) -> Result<Outcome, Failure> {
         let connection = self.connect().await?;
-        let mut exchange = Exchange::start(connection)
-            .await
-            .map_err(|error| Failure::new(Outcome::Connect, error.to_string()))?;
+        let mut exchange = Exchange::start(connection);
         let head = self.head(&mut exchange, body).await?;
         if head.status != StatusCode::OK {
             let message = self.refusal(&mut exchange, &head).await;
@@ -155,33 +141,42 @@ impl<'a> Stream<'a> {
     /// Reads events until `[DONE]`, the end of the body, or a failure.
     async fn events(&mut self, exchange: &mut Exchange) -> Result<(), Failure> {
         let mut decoder = sse::Decoder::new();
-        let mut reads = 0_u32;
-        while !self.done {
-            let deadline = self.stream_deadline();
-            let next = poll_fn(|context| exchange.poll_chunk(context));
-            let at = deadline.map(|deadline| deadline.at);
-            let next = self.watch.guard(&self.client.clock, at, next).await;
-            match next.map_err(|cut| cut_failure(cut, deadline, "in mid-stream"))? {
-                Some(Ok((bytes, at))) => {
-                    self.watch.saw_byte(at);
-                    self.decode(&mut decoder, Some(&bytes), at)?;
-                    reads += 1;
-                    if reads.is_multiple_of(READS_AT_ONCE) {
-                        tokio::task::yield_now().await;
+        let mut reads = 0;
+        let (watch, clock) = (self.watch, &self.client.clock);
+        let followed = watch.follow(clock, |context| {
+            loop {
+                let mut decoded = Ok(());
+                let read = exchange.poll_read(context, |bytes, arrival| {
+                    self.watch.saw_byte(arrival.at);
+                    if decoded.is_ok() && !self.done {
+                        decoded = self.decode(&mut decoder, Some(bytes), arrival.at);
+                    }
+                });
+                match read {
+                    Poll::Pending => return Step::Waiting(self.stream_deadline()),
+                    Poll::Ready(_) if decoded.is_err() || self.done => return Step::Ready(decoded),
+                    Poll::Ready(Some(Ok(()))) => {}
+                    Poll::Ready(ended) => {
+                        let at = exchange.last_read();
+                        let decoded = self.decode(&mut decoder, None, at);
+                        self.record.close.get_or_insert(self.client.offset(at));
+                        if let Some(Err(error)) = ended {
+                            self.record.error =
+                                Some(format!("connection broke: {}", chain(&error)));
+                        }
+                        return Step::Ready(decoded);
                     }
                 }
-                ended => {
-                    let at = exchange.last_read();
-                    self.decode(&mut decoder, None, at)?;
-                    self.record.close.get_or_insert(self.client.offset(at));
-                    if let Some(Err(error)) = ended {
-                        self.record.error = Some(format!("connection broke: {}", chain(&error)));
-                    }
-                    return Ok(());
+                reads += 1;
+                if reads % READS_AT_ONCE == 0 {
+                    context.waker().wake_by_ref();
+                    return Step::Waiting(self.stream_deadline());
                 }
             }
-        }
-        Ok(())
+        });
+        followed
+            .await
+            .unwrap_or_else(|(cut, deadline)| Err(cut_failure(cut, deadline, "in mid-stream")))
     }
 
     /// Decodes bytes of one read, or (`None`) what is pending at the end of the stream.
@@ -304,21 +299,26 @@ impl<'a> Stream<'a> {
     /// ends the body early (its connection, a limit, the run) only makes the line shorter.
     async fn message(&mut self, exchange: &mut Exchange) -> String {
         let mut body = Vec::new();
-        while body.len() < ERROR_BODY_LIMIT {
-            let next = poll_fn(|context| exchange.poll_chunk(context));
-            let deadline = self.stream_deadline().map(|deadline| deadline.at);
-            match self.watch.guard(&self.client.clock, deadline, next).await {
-                Ok(Some(Ok((bytes, at)))) => {
-                    self.watch.saw_byte(at);
-                    body.extend_from_slice(&bytes);
+        let (watch, clock) = (self.watch, &self.client.clock);
+        let followed = watch.follow(clock, |context| {
+            while body.len() < ERROR_BODY_LIMIT {
+                let read = exchange.poll_read(context, |bytes, arrival| {
+                    watch.saw_byte(arrival.at);
+                    body.extend_from_slice(bytes);
+                });
+                match read {
+                    Poll::Pending => return Step::Waiting(self.stream_deadline()),
+                    Poll::Ready(Some(Ok(()))) => {}
+                    Poll::Ready(_ended) => {
+                        self.record.close = Some(self.client.offset(exchange.last_read()));
+                        break;
+                    }
                 }
-                Ok(Some(Err(_)) | None) => {
-                    self.record.close = Some(self.client.offset(exchange.last_read()));
-                    break;
-                }
-                Err(_cut) => break,
             }
-        }
+            Step::Ready(())
+        });
+        // A cut only makes the line shorter.
+        let _ = followed.await;
         dialect::error_message(&body)
     }
 
@@ -332,25 +332,29 @@ impl<'a> Stream<'a> {
 /// Puts the connection back once the body has ended: at once where it has, so that the next request
 /// finds it, else in the background and for a limited time.
 async fn recycle(client: &Rc<Client>, mut exchange: Exchange) {
-    let ended = poll_fn(|context| Poll::Ready(exchange.poll_chunk(context))).await;
-    if matches!(ended, Poll::Ready(None)) {
-        put_back(client, exchange).await;
+    let ended = poll_fn(|context| Poll::Ready(exchange.poll_read(context, |_, _| ()))).await;
+    if exchange.has_ended() {
+        put_back(client, exchange);
+        return;
+    }
+    if matches!(ended, Poll::Ready(Some(Err(_)))) {
         return;
     }
     let client = client.clone();
     tokio::task::spawn_local(async move {
         let deadline = client.clock.now() + END_OF_BODY_LIMIT;
         let end = async {
-            while let Some(Ok(_)) = poll_fn(|context| exchange.poll_chunk(context)).await {}
+            let mut next = async || poll_fn(|context| exchange.poll_read(context, |_, _| ())).await;
+            while let Some(Ok(())) = next().await {}
         };
         if Watch::default().guard(&client.clock, Some(deadline), end).await.is_ok() {
-            put_back(&client, exchange).await;
+            put_back(&client, exchange);
         }
     });
 }
 
-async fn put_back(client: &Client, exchange: Exchange) {
-    if let Some(connection) = exchange.into_connection().await {
+fn put_back(client: &Client, exchange: Exchange) {
+    if let Some(connection) = exchange.into_connection() {
         client.pool.put_back(connection);
     }
 }
@@ -365,43 +369,4 @@ fn latest(before: Option<Usage>, last: Usage) -> Usage {
         reasoning_tok: last.reasoning_tok.or(before.reasoning_tok),
         running: last.running,
     }
-}
-
-fn cut_failure(cut: Cut, deadline: Option<Deadline>, place: &str) -> Failure {
-    match (cut, deadline) {
-        (Cut::Deadline, Some(deadline)) => {
-            Failure::new(Outcome::Timeout, format!("{}, given up {place}", deadline.words()))
-        }
-        (Cut::Deadline | Cut::Stopped, _) => {
-            Failure::new(Outcome::Incomplete, format!("cut by us {place}"))
-        }
-    }
-}
-
-/// Tells our own shortages from the server's refusals.
-fn dial_failure(error: &io::Error) -> Failure {
-    let ours = matches!(
-        error.kind(),
-        io::ErrorKind::AddrNotAvailable | io::ErrorKind::OutOfMemory | io::ErrorKind::QuotaExceeded
-    ) || [nix::libc::EMFILE, nix::libc::ENFILE, nix::libc::ENOBUFS]
-        .iter()
-        .any(|code| error.raw_os_error() == Some(*code));
-    Failure::new(if ours { Outcome::Client } else { Outcome::Connect }, error.to_string())
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
-
-/// What servers say goes into a cell of one line.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(500).collect()
 }

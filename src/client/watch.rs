@@ -2,10 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::{Poll, Waker};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
 
-use crate::clock::Clock;
+use super::limit::Deadline;
+use crate::clock::{Clock, Sleep};
 use crate::units::Nanos;
 
 /// Shared between a stream and its worker, on one thread.
@@ -23,6 +24,13 @@ pub(super) enum Cut {
     Stopped,
     /// A deadline passed.
     Deadline,
+}
+
+/// What one step of a stream came to.
+pub(super) enum Step<T> {
+    Ready(T),
+    /// Nothing more for now, and not for longer than that.
+    Waiting(Option<Deadline>),
 }
 
 impl Watch {
@@ -44,6 +52,55 @@ impl Watch {
         self.last_byte.set(at);
     }
 
+    /// Takes step after step until one is ready, but not past the deadline that the last one named and
+    /// not past a cut. A deadline that moves on costs nothing until the timer set for it runs out.
+    pub(super) async fn follow<T>(
+        &self,
+        clock: &Clock,
+        mut step: impl FnMut(&mut Context<'_>) -> Step<T>,
+    ) -> Result<T, (Cut, Option<Deadline>)> {
+        let mut sleep: Option<(Nanos, Sleep)> = None;
+        poll_fn(|context| {
+            let deadline = match step(context) {
+                Step::Ready(output) => return Poll::Ready(Ok(output)),
+                Step::Waiting(deadline) => deadline,
+            };
+            if self.cut.get() {
+                return Poll::Ready(Err((Cut::Stopped, deadline)));
+            }
+            let mut moved = self.register(context);
+            let Some(at) = deadline.map(|deadline| deadline.at) else {
+                return Poll::Pending;
+            };
+            let now = clock.now();
+            if now >= at {
+                return Poll::Ready(Err((Cut::Deadline, deadline)));
+            }
+            if sleep.as_ref().is_none_or(|(set, _)| at < *set || now >= *set) {
+                sleep = Some((at, clock.sleep_until(at)));
+                moved = true;
+            }
+            if moved
+                && let Some((_, sleep)) = &mut sleep
+                && Pin::new(sleep).poll(context).is_ready()
+            {
+                context.waker().wake_by_ref();
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Keeps the waker for a cut; true when it is a new one.
+    fn register(&self, context: &Context<'_>) -> bool {
+        let mut waker = self.waker.borrow_mut();
+        let is_new = waker.as_ref().is_none_or(|waker| !waker.will_wake(context.waker()));
+        if is_new {
+            *waker = Some(context.waker().clone());
+        }
+        is_new
+    }
+
     /// Waits for `future`, but not past `deadline` and not past a cut. What is ready counts, even
     /// when it is late: a token that has arrived is never thrown away.
     pub(super) async fn guard<F: Future>(
@@ -61,10 +118,7 @@ impl Watch {
             if self.cut.get() {
                 return Poll::Ready(Err(Cut::Stopped));
             }
-            let mut waker = self.waker.borrow_mut();
-            if waker.as_ref().is_none_or(|waker| !waker.will_wake(context.waker())) {
-                *waker = Some(context.waker().clone());
-            }
+            self.register(context);
             let Some(deadline) = deadline else {
                 return Poll::Pending;
             };

@@ -1,7 +1,7 @@
 //! A connection as HTTP sees it: a stamped socket, bare or under TLS.
 
 use std::cell::Cell;
-use std::io::{self, Read};
+use std::io::{self, IoSlice, Read};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -9,8 +9,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
-use super::stamped::Stamped;
-use crate::units::Nanos;
+use super::stamped::{Arrival, Stamped};
 
 /// More unasked TLS records than this on an idle connection, and it is not worth having.
 const IDLE_READS: usize = 16;
@@ -24,11 +23,16 @@ pub(super) enum Wire {
 
 impl Wire {
     /// When the bytes that were read last arrived at the socket.
-    pub(super) fn last_read(&self) -> Rc<Cell<Nanos>> {
+    pub(super) fn last_read(&self) -> &Rc<Cell<Arrival>> {
         match self {
             Self::Plain(socket) => socket.last_read(),
             Self::Tls(stream) => stream.get_ref().0.last_read(),
         }
+    }
+
+    /// The same, now.
+    pub(super) fn arrival(&self) -> Arrival {
+        self.last_read().get()
     }
 
     /// Whether the peer has neither closed nor sent anything unasked. Under TLS a ticket or a new key
@@ -89,6 +93,21 @@ impl AsyncWrite for Wire {
             Self::Plain(socket) => Pin::new(socket).poll_write(context, bytes),
             Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(socket) => Pin::new(socket).poll_write_vectored(context, parts),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,5 +1,5 @@
-//! The quick reading against the lenient one, on chunks with every field of every type, and both on
-//! damaged bytes.
+//! The three readings against each other, on chunks with every field of every type, on the forms of
+//! real servers with a byte changed, and on damaged bytes.
 
 use proptest::prelude::*;
 
@@ -73,6 +73,54 @@ fn chunks() -> impl Strategy<Value = String> {
         format!(r#"{{"choices":{choices},"usage":{usage},"rest":{rest},{}"#, &rest[1..])
             .replace(",}", "}")
     })
+}
+
+/// What servers send for a token, and near it.
+const FORMS: [&str; 4] = [
+    r#"{"id":"c-1","object":"chat.completion.chunk","created":17,"model":"m","choices":[{"index":0,"delta":{"content":" a\n","reasoning":null},"logprobs":null,"finish_reason":null}],"usage":{"prompt_tokens":3,"total_tokens":4,"completion_tokens":1}}"#,
+    r#"{"id":"c","choices":[{"delta":{"role":"assistant","content":"","refusal":null,"tool_calls":null},"finish_reason":"stop"}],"usage":null}"#,
+    r#"{ "choices": [ { "text": "\u00e9é", "finish_reason": "" } ], "created": 1.5, "id": null }"#,
+    r#"{"choices":[{"index":0,"delta":{"reasoning_content":"x\\"},"stop":false}]}"#,
+];
+
+/// Where the quickest reading reads, the others say the same.
+fn agrees(data: &[u8]) -> Result<(), TestCaseError> {
+    if let Some(quick) = quick::read(data) {
+        prop_assert_eq!(Ok(quick), read_slowly(data), "{}", String::from_utf8_lossy(data));
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #[test]
+    fn the_scan_agrees_on_every_form(data in chunks()) {
+        agrees(data.as_bytes())?;
+    }
+
+    #[test]
+    fn the_scan_agrees_on_changed_forms(
+        form in 0..FORMS.len(),
+        changes in prop::collection::vec(
+            (
+                any::<prop::sample::Index>(),
+                prop_oneof![prop::sample::select(&b"{}[]\",:\\ 0naz\x00\n"[..]), any::<u8>()],
+                0..3u8,
+            ),
+            0..3,
+        ),
+    ) {
+        let mut data = FORMS[form].as_bytes().to_vec();
+        for (at, byte, how) in changes {
+            let at = at.index(data.len());
+            match how {
+                0 => data[at] = byte,
+                1 => data.insert(at, byte),
+                _ => drop(data.remove(at)),
+            }
+        }
+        agrees(&data)?;
+    }
 }
 
 proptest! {

@@ -16,7 +16,7 @@ use super::{Chunk, Text};
 use crate::record::Usage;
 
 /// More tokens than any count can mean: 2^40. Larger numbers are ignored.
-const ABSURD_TOK: u64 = 1 << 40;
+pub(super) const ABSURD_TOK: u64 = 1 << 40;
 
 /// Reads a chunk that keeps to the form; `None` asks for the lenient reading.
 pub(super) fn read(text: &str) -> Option<Chunk<'_>> {

@@ -1,0 +1,60 @@
+//! Why a request ended early, in an outcome and the words of its row.
+//!
+//! Pure. Deliberately absent: errors of the program; a failed request is data.
+
+use std::io;
+
+use super::limit::Deadline;
+use super::watch::Cut;
+use crate::record::Outcome;
+
+/// Why a request ended early.
+pub(super) struct Failure {
+    pub(super) outcome: Outcome,
+    pub(super) error: String,
+}
+
+impl Failure {
+    pub(super) fn new(outcome: Outcome, error: impl Into<String>) -> Self {
+        Self { outcome, error: error.into() }
+    }
+}
+
+pub(super) fn cut_failure(cut: Cut, deadline: Option<Deadline>, place: &str) -> Failure {
+    match (cut, deadline) {
+        (Cut::Deadline, Some(deadline)) => {
+            Failure::new(Outcome::Timeout, format!("{}, given up {place}", deadline.words()))
+        }
+        (Cut::Deadline | Cut::Stopped, _) => {
+            Failure::new(Outcome::Incomplete, format!("cut by us {place}"))
+        }
+    }
+}
+
+/// Tells our own shortages from the server's refusals.
+pub(super) fn dial_failure(error: &io::Error) -> Failure {
+    let ours = matches!(
+        error.kind(),
+        io::ErrorKind::AddrNotAvailable | io::ErrorKind::OutOfMemory | io::ErrorKind::QuotaExceeded
+    ) || [nix::libc::EMFILE, nix::libc::ENFILE, nix::libc::ENOBUFS]
+        .iter()
+        .any(|code| error.raw_os_error() == Some(*code));
+    Failure::new(if ours { Outcome::Client } else { Outcome::Connect }, error.to_string())
+}
+
+/// An error with its causes, in one line.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// What servers say goes into a cell of one line.
+pub(super) fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(500).collect()
+}
