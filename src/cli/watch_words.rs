@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::clock::Utc;
 use crate::report::{NONE, grouped, percent, span};
 use crate::telemetry::figures::{basis, figures};
-use crate::telemetry::histogram::Histogram;
+use crate::telemetry::histogram::Percentile;
 use crate::telemetry::remaining::{Outlook, Unknown};
 use crate::telemetry::rules::{Counter, Gauge, Latency, Moves, Rules, Stepping};
 use crate::telemetry::window::{Generation, Window};
@@ -179,19 +179,13 @@ fn generation(rate: Option<&Generation>) -> String {
 
 /// Median and 99th percentile, in milliseconds.
 fn latency(window: &Window, latency: Latency) -> Option<String> {
-    let histogram = window.latencies.get(&latency).filter(|histogram| histogram.count > 0.0)?;
-    let at = |share| percentile(histogram, share);
-    Some(format!("p50 {} p99 {} ms", at(0.5), at(0.99)))
-}
-
-fn percentile(histogram: &Histogram, share: f64) -> String {
-    match histogram.percentile(share) {
-        Some(found) => match found.value {
-            Some(value) => amount(value * 1000.0),
-            None => format!(">{}", amount(found.above * 1000.0)),
-        },
+    window.latencies.get(&latency).filter(|histogram| histogram.count > 0.0)?;
+    let at = |share| match window.percentile(latency, share) {
+        Some(Percentile { value: Some(value), .. }) => amount(value * 1000.0),
+        Some(found) => format!(">{}", amount(found.above * 1000.0)),
         None => NONE.to_owned(),
-    }
+    };
+    Some(format!("p50 {} p99 {} ms", at(0.5), at(0.99)))
 }
 
 /// Whole above 100, else with decimals.
@@ -228,4 +222,106 @@ fn seconds(t: Nanos) -> String {
 /// Six decimals are enough, and no noise.
 fn plain(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::histogram::{Bound, Histogram};
+
+    fn window() -> Window {
+        let buckets = [(0.1, 50.0), (0.5, 150.0), (f64::INFINITY, 200.0)];
+        let ttft = Histogram {
+            up_to: buckets.map(|(bound, count)| (Bound(bound), count)).into(),
+            sum: 40.0,
+            count: 200.0,
+        };
+        Window {
+            to: Nanos::from_secs(10),
+            measured: Nanos::from_secs(10),
+            grown: [(Counter::Finished, 25.0), (Counter::FinishedTokens, 16_250.0)].into(),
+            rates: [(Counter::Finished, 2.5), (Counter::Prompt, 2100.0)].into(),
+            gauges: [(Gauge::Running, 200.0), (Gauge::KvUse, 0.43)].into(),
+            latencies: [(Latency::Ttft, ttft)].into(),
+            generation: Some(Generation {
+                tok_s: 1600.25,
+                moves: Moves::PerStep,
+                is_estimate: false,
+                error_tok_s: Some(20.0),
+            }),
+            ..Window::default()
+        }
+    }
+
+    fn told(window: Option<&Window>) -> Told<'_> {
+        let (t, utc) = (Nanos::from_millis(10_001), Utc(1_796_040_010_001_000_000));
+        let outlook = Outlook {
+            samples: 25_000.0,
+            mean_tok: 650.0,
+            left_s: 10_156.0,
+            between_s: (9_900.0, None),
+        };
+        Told { t, utc, window, outlook: Some(Ok(outlook)), notes: &[] }
+    }
+
+    #[test]
+    fn a_window_is_a_line() {
+        let window = window();
+        let told = told(Some(&window));
+        assert_eq!(
+            told.line(),
+            "    10 s  generation 1,600 tok/s ±20  prompt 2,100 tok/s  done 2.50 req/s of 650 tok  \
+             running 200  KV 43.0%  TTFT p50 300 p99 >500 ms"
+        );
+        let end = "          time left 2.8 h (2.8 h to unbounded, 95%): 25,000 samples of 650 tok";
+        assert_eq!(told.end_line().as_deref(), Some(end));
+    }
+
+    #[test]
+    fn few_values_have_no_99th_percentile() {
+        let mut window = window();
+        let ttft = window.latencies.get_mut(&Latency::Ttft).expect("it");
+        ttft.count = 99.0;
+        assert!(told(Some(&window)).line().contains("TTFT p50 300 p99 – ms"));
+    }
+
+    #[test]
+    fn a_row_has_a_cell_for_each_column_and_empty_ones_for_what_is_not_known() {
+        let window = window();
+        let columns = Told::header();
+        for told in [told(Some(&window)), told(None)] {
+            assert_eq!(told.row().len(), columns.len());
+        }
+        let cell = |name: &str, window| {
+            let at = columns.iter().position(|column| *column == name).expect(name);
+            told(window).row()[at].clone()
+        };
+        assert_eq!(cell("t_s", None), "10.001");
+        assert_eq!(cell("utc", None), "2026-11-30T12:00:10.001000000Z");
+        assert_eq!(cell("generation_tok_s", Some(&window)), "1600.25");
+        assert_eq!(cell("generation_basis", Some(&window)), "per_step");
+        assert_eq!(cell("ttft_p50_ms", Some(&window)), "300");
+        assert_eq!(cell("left_s", Some(&window)), "10156");
+        for name in ["waiting", "ttft_p99_ms", "itl_p50_ms", "left_high_s", "preemptions"] {
+            assert_eq!(cell(name, Some(&window)), "", "{name}");
+        }
+        assert_eq!(cell("generation_tok_s", None), "");
+    }
+
+    #[test]
+    fn an_object_has_the_columns_as_keys() {
+        let window = window();
+        let text = told(Some(&window)).json();
+        let object: Map<String, Value> = serde_json::from_str(&text).expect("JSON");
+        let mut columns = Told::header();
+        columns.sort_unstable();
+        assert_eq!(object.keys().map(String::as_str).collect::<Vec<_>>(), columns);
+        assert_eq!((&object["running"], &object["waiting"]), (&json!(200.0), &Value::Null));
+    }
+
+    #[test]
+    fn amounts_read_well() {
+        let words = [0.0, 0.25, 3.0, 12.34, 99.96, 100.4, 5012.0].map(amount);
+        assert_eq!(words, ["0", "0.25", "3", "12.3", "100.0", "100", "5,012"]);
+    }
 }

@@ -35,9 +35,8 @@ pub fn figures(window: &Window) -> Vec<(&'static str, Option<f64>)> {
         ("acceptance", window.acceptance()),
     ];
     for (latency, names) in LATENCIES {
-        let histogram = window.latencies.get(&latency);
         for (name, share) in names.into_iter().zip(SHARES) {
-            let percentile = histogram.and_then(|histogram| histogram.percentile(share));
+            let percentile = window.percentile(latency, share);
             figures.push((name, percentile.and_then(|found| found.value).map(|s| s * 1000.0)));
         }
     }

@@ -1,5 +1,7 @@
 //! Pages in, figures out: engines, restarts, replicas, servers in turn. Times are made up.
 
+use proptest::prelude::*;
+
 use super::exposition::{Limits, parse};
 use super::histogram::Percentile;
 use super::reading::{Reading, read, recognise};
@@ -359,5 +361,32 @@ fn pages_of_real_servers() {
         assert_eq!(reading.faults, [], "{name}");
         let sum = reading.counters.get(&counted).map_or(0.0, |series| series.values().sum());
         assert!(generated.is_nan() && sum > 0.0 || (sum - generated).abs() < 1e-9, "{name}: {sum}");
+    }
+}
+
+proptest! {
+    /// Whatever a page says, no rate is negative, infinite or no number, and windows add up to the whole.
+    #[test]
+    fn rates_are_never_negative(counts in prop::collection::vec((0_u64..2000, 1_u64..4), 2..40)) {
+        let mut track = Track::default();
+        let mut second = 0;
+        for (count, seconds) in counts {
+            second += seconds;
+            if track.push(at(second), reading(&vllm(count))).is_err() {
+                break;
+            }
+        }
+        let middle = Nanos::from_secs(second / 2);
+        let parts = [(Nanos::ZERO, middle), (middle, Nanos::MAX), (Nanos::ZERO, Nanos::MAX)];
+        let windows = parts.map(|(from, to)| Window::of(&track, from, to));
+        for window in windows.iter().flatten() {
+            let rate = tok_s(window);
+            prop_assert!(rate.is_finite() && rate >= 0.0, "{rate}");
+        }
+        let grown = |window: &Option<Window>| {
+            window.as_ref().map_or(0.0, |window| window.grown[&Counter::Generation])
+        };
+        let [first, second, whole] = &windows;
+        prop_assert!((grown(first) + grown(second) - grown(whole)).abs() < 1e-6);
     }
 }

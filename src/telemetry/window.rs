@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::histogram::Histogram;
+use super::histogram::{Histogram, Percentile};
 use super::reading::Stepped;
 use super::rules::{Counter, Gauge, Latency, Moves, Rules};
 use super::track::{Span, Track};
@@ -176,6 +176,15 @@ impl Window {
     #[must_use]
     pub fn rate(&self, counter: Counter) -> Option<f64> {
         self.rates.get(&counter).copied()
+    }
+
+    /// A percentile of what came in; `None` where it would be no more than the largest of few values.
+    #[must_use]
+    pub fn percentile(&self, latency: Latency, share: f64) -> Option<Percentile> {
+        let histogram = self.latencies.get(&latency)?;
+        // A little less than one value beyond it is one, but for the rounding of the share.
+        let beyond = histogram.count * (1.0 - share);
+        if beyond < 0.999 { None } else { histogram.percentile(share) }
     }
 
     /// Completion tokens per request, of those that finished; `None` where none did.
