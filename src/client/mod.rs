@@ -10,6 +10,7 @@ mod engine;
 mod exchange;
 mod head;
 mod http2;
+mod keep_alive;
 mod limit;
 mod probe;
 mod route;

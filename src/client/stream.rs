@@ -12,6 +12,7 @@ use hyper::StatusCode;
 use super::Client;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head, HttpError, Link};
+use super::keep_alive::Terms;
 use super::limit::Deadline;
 use super::signs::{compressed_words, is_compressed, other_form};
 use super::sse;
@@ -32,6 +33,8 @@ pub(super) struct Stream<'a> {
     watch: &'a Watch,
     record: StreamRecord,
     sent: Nanos,
+    /// What is known of the connection.
+    terms: Terms,
     /// `[DONE]` was seen.
     done: bool,
 }
@@ -50,7 +53,14 @@ impl Failure {
 
 impl<'a> Stream<'a> {
     pub(super) fn new(client: &'a Rc<Client>, record: StreamRecord, watch: &'a Watch) -> Self {
-        Self { client, watch, record, sent: client.clock.now(), done: false }
+        Self {
+            client,
+            watch,
+            record,
+            sent: client.clock.now(),
+            terms: Terms::default(),
+            done: false,
+        }
     }
 
     pub(super) async fn run(mut self, body: Bytes) -> StreamRecord {
@@ -82,9 +92,10 @@ impl<'a> Stream<'a> {
             .await
             .map_err(|error| Failure::new(Outcome::Connect, error.to_string()))?;
         let head = self.head(&mut exchange, body).await?;
+        self.terms = self.terms.after(&head.headers);
         if head.status != StatusCode::OK {
             let message = self.refusal(&mut exchange, &head).await;
-            recycle(self.client, exchange).await;
+            recycle(self.client, exchange, self.terms).await;
             return Err(Failure::new(Outcome::Http(head.status.as_u16()), message));
         }
         if is_compressed(&head) {
@@ -98,13 +109,14 @@ impl<'a> Stream<'a> {
         self.events(&mut exchange).await?;
         self.expect_events(&head)?;
         if self.done || exchange.has_ended() {
-            recycle(self.client, exchange).await;
+            recycle(self.client, exchange, self.terms).await;
         }
         self.verdict()
     }
 
     async fn connect(&mut self) -> Result<Link, Failure> {
-        if let Some(connection) = self.client.pool.reuse() {
+        if let Some((connection, terms)) = self.client.pool.reuse() {
+            self.terms = terms;
             self.record.conn_reused = Some(true);
             return Ok(connection);
         }
@@ -140,6 +152,9 @@ impl<'a> Stream<'a> {
     fn no_response(&self, error: &HttpError) -> Failure {
         let reused = self.record.conn_reused == Some(true);
         let closed = error.is_close();
+        if reused && closed {
+            self.client.pool.saw_early_close();
+        }
         let error = chain(error);
         let text = match (reused, closed) {
             (true, true) => format!(
@@ -331,10 +346,10 @@ impl<'a> Stream<'a> {
 
 /// Puts the connection back once the body has ended: at once where it has, so that the next request
 /// finds it, else in the background and for a limited time.
-async fn recycle(client: &Rc<Client>, mut exchange: Exchange) {
+async fn recycle(client: &Rc<Client>, mut exchange: Exchange, terms: Terms) {
     let ended = poll_fn(|context| Poll::Ready(exchange.poll_chunk(context))).await;
     if matches!(ended, Poll::Ready(None)) {
-        put_back(client, exchange).await;
+        put_back(client, exchange, terms).await;
         return;
     }
     let client = client.clone();
@@ -344,14 +359,17 @@ async fn recycle(client: &Rc<Client>, mut exchange: Exchange) {
             while let Some(Ok(_)) = poll_fn(|context| exchange.poll_chunk(context)).await {}
         };
         if Watch::default().guard(&client.clock, Some(deadline), end).await.is_ok() {
-            put_back(&client, exchange).await;
+            put_back(&client, exchange, terms).await;
         }
     });
 }
 
-async fn put_back(client: &Client, exchange: Exchange) {
-    if let Some(connection) = exchange.into_connection().await {
-        client.pool.put_back(connection);
+async fn put_back(client: &Rc<Client>, exchange: Exchange, terms: Terms) {
+    if let Some(connection) = exchange.into_connection().await
+        && client.pool.put_back(connection, terms)
+    {
+        let client = client.clone();
+        tokio::task::spawn_local(async move { client.pool.sweep().await });
     }
 }
 
