@@ -16,7 +16,7 @@ use super::results::{Ending, Results};
 use super::server::Server;
 use super::traffic::Traffic;
 use super::{Exit, disk};
-use crate::client::{ProbeError, Timeouts};
+use crate::client::{ProbeError, Retries, Timeouts};
 use crate::clock::Utc;
 use crate::metrics::Window;
 use crate::metrics::abort::AbortWatch;
@@ -127,7 +127,7 @@ fn replay(
     let name = args.output.name.as_deref().unwrap_or(traffic.name());
     let folder = Folder::create(args.output.out.as_deref(), name, &started)?;
     let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
-    let recorder = Recorder::create(&folder, window, args.output.chunks)?
+    let recorder = Recorder::create(&folder, window, args.output.chunks, args.limits.retries > 0)?
         .with_reader_pace(args.limits.reader_pace);
     let server = match server {
         Some(server) => server,
@@ -220,6 +220,10 @@ fn timeouts(args: &RunArgs) -> Timeouts {
     }
 }
 
+fn retries(args: &RunArgs) -> Retries {
+    Retries { limit: args.limits.retries, seed: args.shape.seed }
+}
+
 fn bodies(args: &RunArgs, given: &Given, server: &Server, started: &str) -> BodyMaker {
     let salt = match args.shape.salt.as_str() {
         "none" => "",
@@ -251,7 +255,7 @@ fn setup(
     let limits = &args.limits;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Setup {
-        targets: server.endpoints(timeouts(args), args.output.chunks),
+        targets: server.endpoints(timeouts(args), retries(args), args.output.chunks),
         bodies: bodies(args, given, server, started),
         workers: limits.workers.map_or(cores, usize::from),
         mode: mode(args, facts),

@@ -14,6 +14,7 @@ use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head, HttpError, Link};
 use super::keep_alive::Terms;
 use super::limit::Deadline;
+use super::retry;
 use super::signs::{compressed_words, is_compressed, other_form};
 use super::sse;
 use super::watch::{Cut, Watch};
@@ -32,11 +33,26 @@ pub(super) struct Stream<'a> {
     client: &'a Rc<Client>,
     watch: &'a Watch,
     record: StreamRecord,
+    /// When the first attempt started, and this one.
     sent: Nanos,
+    started: Nanos,
+    /// How long the server asks to be left alone.
+    retry_after: Option<Nanos>,
+    /// The connection broke within the answer.
+    broke: bool,
     /// What is known of the connection.
     terms: Terms,
     /// `[DONE]` was seen.
     done: bool,
+}
+
+/// An attempt that has ended.
+pub(super) struct Ended {
+    pub(super) record: StreamRecord,
+    /// How long the server asks to be left alone.
+    pub(super) retry_after: Option<Nanos>,
+    /// The connection broke within the answer.
+    pub(super) broke: bool,
 }
 
 /// Why a request ended early.
@@ -52,19 +68,28 @@ impl Failure {
 }
 
 impl<'a> Stream<'a> {
-    pub(super) fn new(client: &'a Rc<Client>, record: StreamRecord, watch: &'a Watch) -> Self {
+    /// An attempt that starts now, of a request that was first `sent` then.
+    pub(super) fn new(
+        client: &'a Rc<Client>,
+        record: StreamRecord,
+        watch: &'a Watch,
+        sent: Nanos,
+    ) -> Self {
         Self {
             client,
             watch,
             record,
-            sent: client.clock.now(),
+            sent,
+            started: client.clock.now(),
+            retry_after: None,
+            broke: false,
             terms: Terms::default(),
             done: false,
         }
     }
 
-    pub(super) async fn run(mut self, body: Bytes) -> StreamRecord {
-        self.watch.saw_byte(self.sent);
+    pub(super) async fn run(mut self, body: Bytes) -> Ended {
+        self.watch.saw_byte(self.started);
         if self.client.settings.keep_kinds {
             self.record.tokens = TokenTimes::keeping_kinds();
         }
@@ -83,7 +108,7 @@ impl<'a> Stream<'a> {
         if self.record.close.is_none() {
             self.record.close = Some(self.client.offset(self.client.clock.now()));
         }
-        self.record
+        Ended { record: self.record, retry_after: self.retry_after, broke: self.broke }
     }
 
     async fn exchange(&mut self, body: Bytes) -> Result<Outcome, Failure> {
@@ -120,7 +145,7 @@ impl<'a> Stream<'a> {
             self.record.conn_reused = Some(true);
             return Ok(connection);
         }
-        let deadline = self.client.settings.timeouts.connecting(self.sent);
+        let deadline = self.client.settings.timeouts.connecting(self.sent, self.started);
         let dial = self.client.pool.dial();
         let connection = self
             .watch
@@ -129,7 +154,7 @@ impl<'a> Stream<'a> {
             .map_err(|cut| cut_failure(cut, deadline, "before a connection was made"))?
             .map_err(|error| dial_failure(&error))?;
         self.record.conn_reused = Some(false);
-        self.record.connect = Some(self.client.clock.now().since(self.sent));
+        self.record.connect = Some(self.client.clock.now().since(self.started));
         Ok(connection)
     }
 
@@ -158,8 +183,9 @@ impl<'a> Stream<'a> {
         let error = chain(error);
         let text = match (reused, closed) {
             (true, true) => format!(
-                "the server closed the idle connection as the request crossed it, or in answer to it; \
-                 not sent again ({error})"
+                "the server closed the idle connection as the request crossed it, or in answer to it{} \
+                 ({error})",
+                if self.record.attempts.is_some() { "" } else { "; not sent again" }
             ),
             (false, true) => format!("connection closed before a response: {error}"),
             _ => format!("no HTTP response: {error}"),
@@ -190,6 +216,7 @@ impl<'a> Stream<'a> {
                     self.decode(&mut decoder, None, at)?;
                     self.record.close.get_or_insert(self.client.offset(at));
                     if let Some(Err(error)) = ended {
+                        self.broke = true;
                         self.record.error = Some(format!("connection broke: {}", chain(&error)));
                     }
                     return Ok(());
@@ -305,6 +332,7 @@ impl<'a> Stream<'a> {
 
     /// Why a status other than 200 came, in the server's words.
     async fn refusal(&mut self, exchange: &mut Exchange, head: &Head) -> String {
+        self.retry_after = retry::retry_after(&head.headers);
         let message = self.message(exchange).await;
         if is_compressed(head) {
             return compressed_words(head);
@@ -312,7 +340,10 @@ impl<'a> Stream<'a> {
         if head.status.is_redirection() && !head.location.is_empty() {
             return format!("{message} (to {}, not followed)", head.location);
         }
-        message
+        match retry::words(&head.headers) {
+            Some(words) => format!("{message} ({words})"),
+            None => message,
+        }
     }
 
     /// One readable line from a body that is no stream. The outcome is known by now, so whatever
