@@ -125,13 +125,18 @@ fn replay(
     let started = Utc::now().compact();
     let texts = args.content.save_text.as_deref().map(TextFile::create).transpose()?;
     let name = args.output.name.as_deref().unwrap_or(traffic.name());
-    let folder = Folder::create(args.output.out.as_deref(), name, &started)?;
-    let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
-    let recorder = Recorder::create(&folder, window, args.output.chunks, args.limits.retries > 0)?
-        .with_reader_pace(args.limits.reader_pace);
-    let server = match server {
-        Some(server) => server,
-        None => Server::simulated(&folder.file("truth.csv"), args)?,
+    let make_folder = || Folder::create(args.output.out.as_deref(), name, &started);
+    let (server, folder) = match server {
+        // Made when everything is ready: who is interrupted before that finds no empty folder.
+        Some(server) => {
+            args.output.out.as_deref().map_or(Ok(()), Folder::check)?;
+            (server, None)
+        }
+        // Its log is a file of the folder.
+        None => {
+            let folder = make_folder()?;
+            (Server::simulated(&folder.file("truth.csv"), args)?, Some(folder))
+        }
     };
     if !args.output.quiet {
         if let Some(facts) = facts {
@@ -142,17 +147,21 @@ fn replay(
     for notice in &server.notices {
         say(&format!("note: {notice}"));
     }
+    let mut setup = setup(args, &given, &server, &started, facts);
+    let mut prepared = Prepared::prepare(args, facts, given, &server, &mut setup)?;
+    prepared.prime(args, &setup)?;
+    let (stop, _) = watch::channel(Stop::No);
+    stop_on_signals(&stop, quit).context("cannot watch for signals")?;
+    let folder = folder.map_or_else(make_folder, Ok)?;
     if let Some(facts) = facts
         && let Some(warning) =
             disk::warning(folder.path(), facts.rows, facts.output_tok, args.output.chunks)
     {
         say(&format!("warning: {warning}"));
     }
-    let mut setup = setup(args, &given, &server, &started, facts);
-    let mut prepared = Prepared::prepare(args, facts, given, &server, &mut setup)?;
-    prepared.prime(args, &setup)?;
-    let (stop, _) = watch::channel(Stop::No);
-    stop_on_signals(&stop, quit).context("cannot watch for signals")?;
+    let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
+    let recorder = Recorder::create(&folder, window, args.output.chunks, args.limits.retries > 0)?
+        .with_reader_pace(args.limits.reader_pace);
     let results = Results::open(args, traffic, facts, &server, &prepared, folder)?;
 
     let abort = AbortWatch::new(&args.judgement.abort_on, args.judgement.max_refused);

@@ -1,6 +1,7 @@
 //! What is left of a run when something ends it: signals, a full disk, a folder that goes away. Rows
 //! exactly once, whole lines, marked; what was measured stays.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -8,6 +9,7 @@ use nix::unistd::Pid;
 use underfire::record::Outcome;
 
 use crate::program::{Place, Said, json, small_trace};
+use crate::sockets::Sim;
 
 /// Starts a run of rows 4 ms apart, each with an answer of half a second, and waits until `rows` of
 /// them have been written.
@@ -216,4 +218,27 @@ fn a_folder_that_takes_no_files_is_named_before_anything_is_sent() {
         let said = place.run(&["run", "t.csv", "--out", "locked"]).expect(2);
         assert!(said.stderr.contains("locked/requests.csv"), "{said:?}");
     }
+}
+
+#[test]
+fn an_interrupt_before_the_run_leaves_no_folder() {
+    let place = Place::new();
+    place.write("t.csv", small_trace(5, 10));
+    let sim = Sim::start(&place, &["--fault", "headers=1h"]);
+    let arguments =
+        ["run", "t.csv", "--url", &sim.url, "--no-preflight", "--prime", "1", "--out", "run"];
+    let mut child = place
+        .command(&arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // The server has been asked; the request ahead of the run has no answer, ever.
+    let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    let told = stderr.lines().map_while(Result::ok).any(|line| line.starts_with("engine:"));
+    assert!(told, "it got as far as that");
+    kill(pid(&child), Signal::SIGINT).expect("it runs");
+    child.wait().expect("an end");
+    assert!(!place.path("run").exists(), "nothing was measured, and nothing is left");
+    sim.end(&place);
 }
