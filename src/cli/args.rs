@@ -111,6 +111,10 @@ pub(super) struct ShapeArgs {
     /// Send rows due before this (in replayed time)
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(super) duration: Option<Nanos>,
+    /// Replay the shaped source N times, end to end; --limit and --duration hold for each (in the closed
+    /// loop --duration holds for all together)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(super) repeat: u64,
     /// Closed loop: keep N requests in flight instead of following the schedule
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(super) concurrency: Option<u32>,

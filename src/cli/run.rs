@@ -126,17 +126,14 @@ fn replay(
     let texts = args.content.save_text.as_deref().map(TextFile::create).transpose()?;
     let name = args.output.name.as_deref().unwrap_or(traffic.name());
     let make_folder = || Folder::create(args.output.out.as_deref(), name, &started);
-    let (server, folder) = match server {
+    let (server, folder) = if let Some(server) = server {
         // Made when everything is ready: who is interrupted before that finds no empty folder.
-        Some(server) => {
-            args.output.out.as_deref().map_or(Ok(()), Folder::check)?;
-            (server, None)
-        }
+        args.output.out.as_deref().map_or(Ok(()), Folder::check)?;
+        (server, None)
+    } else {
         // Its log is a file of the folder.
-        None => {
-            let folder = make_folder()?;
-            (Server::simulated(&folder.file("truth.csv"), args)?, Some(folder))
-        }
+        let folder = make_folder()?;
+        (Server::simulated(&folder.file("truth.csv"), args)?, Some(folder))
     };
     if !args.output.quiet {
         if let Some(facts) = facts {

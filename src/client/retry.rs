@@ -91,9 +91,11 @@ async fn wait(client: &Client, watch: &Watch, at: Nanos) -> bool {
     // It lives, though nothing is received meanwhile.
     watch.saw_byte(at);
     let mut sleep = pin!(client.clock.sleep_until(at));
-    let slept = poll_fn(|context| match watch.is_last_try() {
-        true => Poll::Ready(false),
-        false => sleep.as_mut().poll(context).map(|()| true),
+    let slept = poll_fn(|context| {
+        if watch.is_last_try() {
+            return Poll::Ready(false);
+        }
+        sleep.as_mut().poll(context).map(|()| true)
     });
     watch.guard(&client.clock, None, slept).await.unwrap_or(false)
 }
