@@ -117,15 +117,16 @@ fn idle_connections_closed_by_the_server_cost_at_most_one_row() {
 }
 
 #[test]
-fn a_server_that_closes_after_every_answer_costs_at_most_one_row_a_worker() {
+fn a_server_that_closes_after_every_answer_costs_only_what_was_in_flight_before_that_is_known() {
     // It says nothing of closing, and the closed loop asks again at once.
     let place = Place::new();
-    place.write("t.csv", small_trace(200, 0));
+    place.write("t.csv", small_trace(400, 0));
     let closed = ["--concurrency", "4", "--workers", "1"];
     let (rows, truth) = sent(&place, &["idle=0s"], &closed);
-    assert_eq!((rows.len(), truth.len()), (200, 200), "one POST a row, and every one arrived");
     let failed: Vec<_> = rows.iter().filter(|row| row.outcome != Outcome::Ok).collect();
-    assert!(failed.len() <= 1, "{failed:#?}");
+    assert_eq!(rows.len(), 400);
+    assert!(failed.len() <= 4, "{failed:#?}");
+    assert!(truth.len() >= 400 - failed.len(), "what was answered arrived");
 }
 
 #[test]
