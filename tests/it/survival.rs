@@ -242,3 +242,40 @@ fn an_interrupt_before_the_run_leaves_no_folder() {
     assert!(!place.path("run").exists(), "nothing was measured, and nothing is left");
     sim.end(&place);
 }
+
+/// A filesystem of its own, unmounted however the test ends.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    /// `None` where this user may not mount one.
+    fn mount(at: std::path::PathBuf) -> Option<Self> {
+        std::fs::create_dir(&at).expect("a folder");
+        let mut mount = Command::new("mount");
+        let mount = mount.args(["-t", "tmpfs", "-o", "size=256k", "none"]).arg(&at);
+        let done = mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+        done.then_some(Self(at))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_disk_that_is_really_full_ends_the_run_and_keeps_what_it_holds() {
+    let place = Place::new();
+    let Some(_disk) = SmallDisk::mount(place.path("small")) else {
+        eprintln!("skipped: this user may not mount a small filesystem");
+        return;
+    };
+    place.write("t.csv", small_trace(30_000, 2));
+    let said = place.run(&["run", "t.csv", "--out", "small/run"]).expect(2);
+    assert!(said.stderr.contains("No space left on device"), "{said:?}");
+    assert!(said.stdout.contains("stopped early: cannot write results"), "{said:?}");
+    let text = place.read("small/run/requests.csv");
+    assert!(text.ends_with('\n'), "every line is whole");
+    let rows = place.rows("small/run");
+    assert!(rows.len() > 300, "what was measured stays: {} rows", rows.len());
+}
