@@ -43,8 +43,8 @@
 //!
 //! - The schedule is absolute, in integer nanoseconds from `t0`, and nothing between it and the send
 //!   waits for a response. A late row goes at once; none is dropped, merged or thinned.
-//! - A row that fell due is one row of `requests.csv`, and one POST at the most: no retry, no
-//!   redirect, no reconnect.
+//! - A row that fell due is one row of `requests.csv`, and one POST at the most (more only by
+//!   `--retries`): no redirect, no reconnect.
 //! - A stream owns its record and hands it over once. No lock, log line or tokenizer per token.
 //! - Arrival is stamped once per socket read, before anything is parsed.
 //! - A value that does not apply is empty: never 0, NaN or infinity.

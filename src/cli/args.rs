@@ -111,6 +111,10 @@ pub(super) struct ShapeArgs {
     /// Send rows due before this (in replayed time)
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(super) duration: Option<Nanos>,
+    /// Replay the shaped source N times, end to end; --limit and --duration hold for each (in the closed
+    /// loop --duration holds for all together)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(super) repeat: u64,
     /// Closed loop: keep N requests in flight instead of following the schedule
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(super) concurrency: Option<u32>,
@@ -156,6 +160,11 @@ pub(super) struct LimitArgs {
     /// Limit on a whole request (default: none)
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(super) timeout: Option<Nanos>,
+    /// Send a row again that failed before its first token in a way that may pass (no connection, 408,
+    /// 429, 5xx), up to N times: after `Retry-After`, else after 0.5 s, 1 s, 2 s … Its latency counts from
+    /// when it was due, limits from its first send
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(super) retries: u32,
     /// Reader for `stall_ms`: one who reads V tokens a second from the first token on
     #[arg(long, value_name = "V", default_value = "20", value_parser = ReaderPace::parse)]
     pub(super) reader_pace: ReaderPace,

@@ -16,7 +16,7 @@ use super::results::{Ending, Results};
 use super::server::Server;
 use super::traffic::Traffic;
 use super::{Exit, disk};
-use crate::client::{ProbeError, Timeouts};
+use crate::client::{ProbeError, Retries, Timeouts};
 use crate::clock::Utc;
 use crate::metrics::Window;
 use crate::metrics::abort::AbortWatch;
@@ -125,13 +125,15 @@ fn replay(
     let started = Utc::now().compact();
     let texts = args.content.save_text.as_deref().map(TextFile::create).transpose()?;
     let name = args.output.name.as_deref().unwrap_or(traffic.name());
-    let folder = Folder::create(args.output.out.as_deref(), name, &started)?;
-    let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
-    let recorder = Recorder::create(&folder, window, args.output.chunks)?
-        .with_reader_pace(args.limits.reader_pace);
-    let server = match server {
-        Some(server) => server,
-        None => Server::simulated(&folder.file("truth.csv"), args)?,
+    let make_folder = || Folder::create(args.output.out.as_deref(), name, &started);
+    let (server, folder) = if let Some(server) = server {
+        // Made when everything is ready: who is interrupted before that finds no empty folder.
+        args.output.out.as_deref().map_or(Ok(()), Folder::check)?;
+        (server, None)
+    } else {
+        // Its log is a file of the folder.
+        let folder = make_folder()?;
+        (Server::simulated(&folder.file("truth.csv"), args)?, Some(folder))
     };
     if !args.output.quiet {
         if let Some(facts) = facts {
@@ -142,17 +144,21 @@ fn replay(
     for notice in &server.notices {
         say(&format!("note: {notice}"));
     }
+    let mut setup = setup(args, &given, &server, &started, facts);
+    let mut prepared = Prepared::prepare(args, facts, given, &server, &mut setup)?;
+    prepared.prime(args, &setup)?;
+    let (stop, _) = watch::channel(Stop::No);
+    stop_on_signals(&stop, quit).context("cannot watch for signals")?;
+    let folder = folder.map_or_else(make_folder, Ok)?;
     if let Some(facts) = facts
         && let Some(warning) =
             disk::warning(folder.path(), facts.rows, facts.output_tok, args.output.chunks)
     {
         say(&format!("warning: {warning}"));
     }
-    let mut setup = setup(args, &given, &server, &started, facts);
-    let mut prepared = Prepared::prepare(args, facts, given, &server, &mut setup)?;
-    prepared.prime(args, &setup)?;
-    let (stop, _) = watch::channel(Stop::No);
-    stop_on_signals(&stop, quit).context("cannot watch for signals")?;
+    let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
+    let recorder = Recorder::create(&folder, window, args.output.chunks, args.limits.retries > 0)?
+        .with_reader_pace(args.limits.reader_pace);
     let results = Results::open(args, traffic, facts, &server, &prepared, folder)?;
 
     let abort = AbortWatch::new(&args.judgement.abort_on, args.judgement.max_refused);
@@ -220,6 +226,10 @@ fn timeouts(args: &RunArgs) -> Timeouts {
     }
 }
 
+fn retries(args: &RunArgs) -> Retries {
+    Retries { limit: args.limits.retries, seed: args.shape.seed }
+}
+
 fn bodies(args: &RunArgs, given: &Given, server: &Server, started: &str) -> BodyMaker {
     let salt = match args.shape.salt.as_str() {
         "none" => "",
@@ -251,7 +261,7 @@ fn setup(
     let limits = &args.limits;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Setup {
-        targets: server.endpoints(timeouts(args), args.output.chunks),
+        targets: server.endpoints(timeouts(args), retries(args), args.output.chunks),
         bodies: bodies(args, given, server, started),
         workers: limits.workers.map_or(cores, usize::from),
         mode: mode(args, facts),

@@ -13,7 +13,7 @@ use super::args::RunArgs;
 use super::ask::{self, Answers, Keys};
 use super::reach::{self, Way};
 use super::reach_args::Switch;
-use crate::client::{self, Endpoint, Engine, Model, ServerFacts, Timeouts};
+use crate::client::{self, Endpoint, Engine, Model, Retries, ServerFacts, Timeouts};
 use crate::replay::job::BodyMaker;
 use crate::report;
 use crate::sim;
@@ -60,7 +60,7 @@ impl Server {
         args: &RunArgs,
     ) -> anyhow::Result<()> {
         if args.reach.may_probe() && self.answers.silent == 0 {
-            let endpoints = self.endpoints(timeouts, false);
+            let endpoints = self.endpoints(timeouts, Retries::default(), false);
             let (ways, answers) = (&self.ways, &self.answers);
             (self.preflights, self.notices) =
                 ask::preflight(ways, &endpoints, answers, bodies, args)?;
@@ -158,13 +158,19 @@ impl Server {
     }
 
     /// Where requests go, by target.
-    pub(super) fn endpoints(&self, timeouts: Timeouts, keep_kinds: bool) -> Vec<Endpoint> {
+    pub(super) fn endpoints(
+        &self,
+        timeouts: Timeouts,
+        retries: Retries,
+        keep_kinds: bool,
+    ) -> Vec<Endpoint> {
         let endpoint = |way: &Way| Endpoint {
             route: way.route.clone(),
             settings: client::Settings {
                 head: way.head.clone(),
                 timeouts,
                 ignore_eos: self.keys.ignore_eos,
+                retries,
                 keep_kinds,
             },
         };

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::value::RawValue;
@@ -25,13 +26,25 @@ pub(super) struct Traffic {
     name: String,
     shape: Shape,
     seed: u64,
+    repeat: u64,
     api: Api,
     path: PathBuf,
 }
 
+#[derive(Clone)]
 enum Kind {
-    Trace(Box<Trace>),
-    Workload(Box<Workload>),
+    Trace(Arc<Trace>),
+    Workload(Arc<Workload>),
+}
+
+impl Kind {
+    /// A pass over the source.
+    fn rows(&self, seed: u64) -> Result<Rows, TraceError> {
+        Ok(match self {
+            Self::Trace(trace) => trace.rows()?,
+            Self::Workload(workload) => Box::new(workload.rows(seed).map(Ok)),
+        })
+    }
 }
 
 impl Traffic {
@@ -49,24 +62,42 @@ impl Traffic {
                     path.display()
                 );
             }
+            if args.shape.repeat > 1
+                && !workload.has_end()
+                && shape.closed_loop
+                && shape.limit.is_none()
+            {
+                bail!(
+                    "--repeat: {} has no end of its own after which it could begin again\nhint: give --limit \
+                     1000, or set `duration` in the file",
+                    path.display()
+                );
+            }
             let name = workload.name().to_owned();
             return Ok(Self {
-                kind: Kind::Workload(Box::new(workload)),
+                kind: Kind::Workload(Arc::new(workload)),
                 name,
                 shape,
                 seed: args.shape.seed,
+                repeat: args.shape.repeat,
                 api: args.target.api,
                 path: path.clone(),
             });
         }
         let input = if path == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) };
-        let name = if matches!(input, Input::Stdin) { "stdin" } else { stem };
+        let is_stdin = matches!(input, Input::Stdin);
+        anyhow::ensure!(
+            !is_stdin || args.shape.repeat == 1,
+            "--repeat: standard input can be read once only\nhint: give a file"
+        );
+        let name = if is_stdin { "stdin" } else { stem };
         let trace = read::open(input, read_options(args))?;
         Ok(Self {
-            kind: Kind::Trace(Box::new(trace)),
+            kind: Kind::Trace(Arc::new(trace)),
             name: name.to_owned(),
             shape,
             seed: args.shape.seed,
+            repeat: args.shape.repeat,
             api: args.target.api,
             path: path.clone(),
         })
@@ -94,11 +125,13 @@ impl Traffic {
 
     /// The plan, from its start. Stdin gives it once.
     pub(super) fn plan(&self) -> Result<Plan<Rows>, TraceError> {
-        let rows: Rows = match &self.kind {
-            Kind::Trace(trace) => trace.rows()?,
-            Kind::Workload(workload) => Box::new(workload.rows(self.seed).map(Ok)),
-        };
-        Ok(schedule::plan(rows, &self.shape))
+        let plan = schedule::plan(self.kind.rows(self.seed)?, &self.shape);
+        let (kind, seed) = (self.kind.clone(), self.seed);
+        // A file that cannot be read again is an error in the place of its rows.
+        let passes = std::iter::repeat_with(move || {
+            kind.rows(seed).unwrap_or_else(|error| Box::new(std::iter::once(Err(error))))
+        });
+        Ok(plan.repeated(self.repeat - 1, passes))
     }
 
     /// The plan's figures, by running through it once; `None` where that would use it up.
@@ -192,6 +225,7 @@ impl Traffic {
         let (input, output) = (facts.input_tok, facts.output_tok);
         let _ = writeln!(text, "\n      {input} prompt tokens, {output} completion tokens");
         for (count, what) in [
+            (facts.repeats, "repeats of the source, end to end"),
             (facts.left_out, "rows outside the window"),
             (facts.past_end, "rows past the limit or the duration"),
             (facts.cut_sessions, "sessions cut by the limit or the duration"),
@@ -252,6 +286,7 @@ impl Traffic {
         let plan = plan.map(|facts| {
             json!({
                 "rows": facts.rows,
+                "repeats": facts.repeats,
                 "first_due_s": facts.first_due.map(Nanos::as_secs_f64),
                 "last_due_s": facts.last_due.map(Nanos::as_secs_f64),
                 "input_tok": facts.input_tok,

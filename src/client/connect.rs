@@ -3,7 +3,7 @@
 //! Deliberately absent: retries, redirects, a cap on connections, and anything that dials behind the
 //! caller's back. One worker owns one [`Pool`]; nothing is shared between threads.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 use std::rc::Rc;
@@ -12,14 +12,18 @@ use tokio::io::DuplexStream;
 
 use super::exchange::Link;
 use super::http2::Connections;
+use super::keep_alive::Terms;
 use super::route::Route;
 use super::stamped::{Stamped, Transport};
 use super::wire::Wire;
 use crate::clock::Clock;
 use crate::units::Nanos;
 
-/// An idle connection is not used again after this long: servers close theirs after 5 s or more.
-const IDLE_LIMIT: Nanos = Nanos::from_millis(4_500);
+/// A server that closes a connection so soon after its answer never meant to keep it, whatever it said.
+const EARLY: Nanos = Nanos::from_secs(1);
+/// Connections to such a server rest so long before they are used again: by then a close that was on its
+/// way has come.
+const REST: Nanos = Nanos::from_millis(100);
 
 /// Where connections lead.
 #[derive(Clone)]
@@ -61,12 +65,27 @@ impl Dial {
     }
 }
 
+/// A connection that rests.
+#[derive(Debug)]
+struct Idle {
+    wire: Wire,
+    terms: Terms,
+    since: Nanos,
+    /// Not used from then on.
+    until: Nanos,
+}
+
 /// The idle connections of one worker to one server.
 #[derive(Debug)]
 pub(super) struct Pool {
     dial: Dial,
     clock: Clock,
-    idle: RefCell<Vec<(Wire, Nanos)>>,
+    /// The one that rested longest first.
+    idle: RefCell<Vec<Idle>>,
+    /// The server closes what it said it would keep.
+    closes_early: Cell<bool>,
+    /// Somebody closes what rested too long.
+    sweeping: Cell<bool>,
     /// In the place of idle ones, where requests share connections.
     shared: Option<Connections>,
 }
@@ -74,27 +93,34 @@ pub(super) struct Pool {
 impl Pool {
     pub(super) fn new(dial: Dial, clock: Clock) -> Self {
         let shared = dial.is_http2().then(Connections::default);
-        Self { dial, clock, idle: RefCell::default(), shared }
+        let (closes_early, sweeping) = (Cell::default(), Cell::default());
+        Self { dial, clock, idle: RefCell::default(), closes_early, sweeping, shared }
     }
 
     /// An idle connection that is still alive, the most recently used first; dead ones are dropped.
-    pub(super) fn reuse(&self) -> Option<Link> {
+    pub(super) fn reuse(&self) -> Option<(Link, Terms)> {
         if let Some(shared) = &self.shared {
-            return shared.reuse().map(Link::Shared);
+            return shared.reuse().map(|connection| (Link::Shared(connection), Terms::default()));
         }
+        let now = self.clock.now();
         let mut idle = self.idle.borrow_mut();
-        let oldest = self.clock.now().since(IDLE_LIMIT);
-        while let Some((mut connection, since)) = idle.pop() {
-            if since < oldest {
-                // Those below are older still.
-                idle.clear();
-                return None;
+        idle.retain(|idle| idle.until > now);
+        loop {
+            let rest = if self.closes_early.get() { REST } else { Nanos::ZERO };
+            let rested = idle.iter().rposition(|idle| idle.since + rest <= now)?;
+            let mut found = idle.remove(rested);
+            if found.wire.is_quiet() {
+                return Some((Link::Own(found.wire), found.terms));
             }
-            if connection.is_quiet() {
-                return Some(Link::Own(connection));
+            if now.since(found.since) < EARLY {
+                self.saw_early_close();
             }
         }
-        None
+    }
+
+    /// The server closed a connection that it had said nothing of closing.
+    pub(super) fn saw_early_close(&self) {
+        self.closes_early.set(true);
     }
 
     /// A new connection.
@@ -111,8 +137,25 @@ impl Pool {
         self.idle.borrow_mut().clear();
     }
 
-    /// Takes back a connection whose response has ended whole.
-    pub(super) fn put_back(&self, connection: Wire) {
-        self.idle.borrow_mut().push((connection, self.clock.now()));
+    /// Takes back a connection whose response has ended whole. Says whether a [`sweep`](Self::sweep) has to
+    /// be started for it.
+    pub(super) fn put_back(&self, wire: Wire, terms: Terms) -> bool {
+        let Some(limit) = terms.idle_limit() else { return false };
+        let since = self.clock.now();
+        self.idle.borrow_mut().push(Idle { wire, terms, since, until: since + limit });
+        !self.sweeping.replace(true)
+    }
+
+    /// Closes connections that rest too long, until there are none: before the server does it, so that
+    /// it is left with no half of one.
+    pub(super) async fn sweep(&self) {
+        loop {
+            let now = self.clock.now();
+            self.idle.borrow_mut().retain(|idle| idle.until > now);
+            let next = self.idle.borrow().iter().map(|idle| idle.until).min();
+            let Some(next) = next else { break };
+            self.clock.sleep_until(next).await;
+        }
+        self.sweeping.set(false);
     }
 }

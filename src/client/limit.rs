@@ -36,11 +36,12 @@ impl Deadline {
 }
 
 impl Timeouts {
-    /// While there is no connection; all instants are of the clock, `sent` the start of the attempt.
-    pub(super) fn connecting(&self, sent: Nanos) -> Option<Deadline> {
+    /// While there is no connection; all instants are of the clock, `sent` the start of the first
+    /// attempt and `started` that of this one.
+    pub(super) fn connecting(&self, sent: Nanos, started: Nanos) -> Option<Deadline> {
         self.earliest(
             sent,
-            [(self.connect, sent, Limit::Connect), (self.first_token, sent, Limit::FirstToken)],
+            [(self.connect, started, Limit::Connect), (self.first_token, sent, Limit::FirstToken)],
         )
     }
 
@@ -96,7 +97,8 @@ mod tests {
             let deadline = deadline.expect("a limit");
             assert_eq!((deadline.at, deadline.words().as_str()), (at, words));
         };
-        check(all.connecting(s(100)), s(110), "no connection within 10 s (--connect-timeout)");
+        let again = all.connecting(s(100), s(108));
+        check(again, s(118), "no connection within 10 s (--connect-timeout)");
         check(all.responding(s(100)), s(120), "no token within 20 s (--first-token-timeout)");
         check(
             all.streaming(s(100), s(103), false),
@@ -110,7 +112,7 @@ mod tests {
         );
         check(all.streaming(s(100), s(157), true), s(160), "not ended within 60 s (--timeout)");
         let none = Timeouts { connect: None, ..Timeouts::default() };
-        assert_eq!(none.connecting(s(1)), None);
+        assert_eq!(none.connecting(s(1), s(1)), None);
         assert_eq!(none.streaming(s(1), s(2), false), None);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`Client::perform`] is the whole surface: it is given a record that says what is asked and when
 //! that was due, and returns it with everything that was observed. Deliberately absent: schedules
-//! (see [`crate::replay`]), retries, redirects, statistics.
+//! (see [`crate::replay`]), redirects, statistics, and retries that nobody asked for.
 
 mod ask;
 mod connect;
@@ -13,9 +13,11 @@ mod framing;
 mod head;
 mod http1;
 mod http2;
+mod keep_alive;
 mod limit;
 mod page;
 mod probe;
+mod retry;
 mod route;
 mod signs;
 mod stamped;
@@ -47,6 +49,7 @@ pub use head::{HeadError, Headers, RequestHead};
 pub use http1::Http1Error;
 pub use page::{Page, Pages};
 pub use probe::{Probe, ProbeError, ServerFacts};
+pub use retry::Retries;
 pub use route::{Hop, Route, Tunnel};
 pub use tls::{Tls, TlsError, TlsOptions, tls_config};
 pub use watch::Watch;
@@ -79,6 +82,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// The end-of-sequence token is ignored, so a shorter answer is outcome `short`.
     pub ignore_eos: bool,
+    /// How often a request is sent again.
+    pub retries: Retries,
     /// Records keep what kind of text each token event carried.
     pub keep_kinds: bool,
 }
@@ -109,7 +114,7 @@ impl Client {
         Rc::new(Self { pool, clock, t0, settings })
     }
 
-    /// Sends one request and follows its answer to the end; never fails: what goes wrong is in the
+    /// Sends one request (again, where that was asked for) and follows its answer to the end; never fails: what goes wrong is in the
     /// record's outcome. Must run inside a `LocalSet`.
     pub async fn perform(
         self: &Rc<Self>,
@@ -117,7 +122,7 @@ impl Client {
         body: Bytes,
         watch: &Watch,
     ) -> StreamRecord {
-        stream::Stream::new(self, record, watch).run(body).await
+        retry::perform(self, record, body, watch).await
     }
 
     /// An instant of the clock as an offset from `t0`.

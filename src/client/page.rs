@@ -10,6 +10,7 @@ use hyper::header::HeaderMap;
 use super::connect::{Dial, Pool};
 use super::exchange::{Exchange, Head, HttpError, Link};
 use super::head::RequestHead;
+use super::keep_alive::Terms;
 use super::probe::ProbeError;
 use super::watch::Watch;
 use crate::clock::Clock;
@@ -86,8 +87,8 @@ impl Pages {
     }
 
     async fn ask(&self, path: &str, limit_bytes: usize) -> Result<Page, ProbeError> {
-        if let Some(kept) = self.pool.reuse() {
-            match self.over(kept, path, limit_bytes).await {
+        if let Some((kept, terms)) = self.pool.reuse() {
+            match self.over(kept, terms, path, limit_bytes).await {
                 Err(error) if error.is_close() => {}
                 answer => return answer.map_err(|source| self.not_http(source)),
             }
@@ -96,14 +97,22 @@ impl Pages {
         let fresh = self.pool.dial().await;
         let fresh =
             fresh.map_err(|source| ProbeError::Unreachable { authority: authority(), source })?;
-        self.over(fresh, path, limit_bytes).await.map_err(|source| self.not_http(source))
+        self.over(fresh, Terms::default(), path, limit_bytes)
+            .await
+            .map_err(|source| self.not_http(source))
     }
 
     fn not_http(&self, source: HttpError) -> ProbeError {
         ProbeError::NotHttp { authority: self.authority.clone(), source }
     }
 
-    async fn over(&self, link: Link, path: &str, limit_bytes: usize) -> Result<Page, HttpError> {
+    async fn over(
+        &self,
+        link: Link,
+        terms: Terms,
+        path: &str,
+        limit_bytes: usize,
+    ) -> Result<Page, HttpError> {
         let mut exchange = Exchange::start(link);
         let request = self.head.get(path).expect("the path comes from a parsed URL");
         let sent = self.clock.now();
@@ -113,7 +122,8 @@ impl Pages {
         let is_cut = body.len() > limit_bytes;
         body.truncate(limit_bytes);
         if let Some(connection) = exchange.into_connection() {
-            self.pool.put_back(connection);
+            // Nobody sweeps here: what rested too long is dropped when the next page is asked for.
+            self.pool.put_back(connection, terms.after(&head.headers));
         }
         let Head { status, content_type, encoding, location, headers, at } = head;
         let status = status.as_u16();

@@ -12,7 +12,9 @@ use super::Client;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head, HttpError, Link};
 use super::failure::{Failure, chain, cut_failure, dial_failure, one_line};
+use super::keep_alive::Terms;
 use super::limit::Deadline;
+use super::retry;
 use super::signs::{compressed_words, is_compressed, other_form};
 use super::sse;
 use super::watch::{Step, Watch};
@@ -31,18 +33,51 @@ pub(super) struct Stream<'a> {
     client: &'a Rc<Client>,
     watch: &'a Watch,
     record: StreamRecord,
+    /// When the first attempt started, and this one.
     sent: Nanos,
+    started: Nanos,
+    /// How long the server asks to be left alone.
+    retry_after: Option<Nanos>,
+    /// The connection broke within the answer.
+    broke: bool,
+    /// What is known of the connection.
+    terms: Terms,
     /// `[DONE]` was seen.
     done: bool,
 }
 
+/// An attempt that has ended.
+pub(super) struct Ended {
+    pub(super) record: StreamRecord,
+    /// How long the server asks to be left alone.
+    pub(super) retry_after: Option<Nanos>,
+    /// The connection broke within the answer.
+    pub(super) broke: bool,
+}
+
 impl<'a> Stream<'a> {
-    pub(super) fn new(client: &'a Rc<Client>, record: StreamRecord, watch: &'a Watch) -> Self {
-        Self { client, watch, record, sent: client.clock.now(), done: false }
+    /// An attempt that starts now, of a request that was first `sent` then.
+    pub(super) fn new(
+        client: &'a Rc<Client>,
+        record: StreamRecord,
+        watch: &'a Watch,
+        sent: Nanos,
+    ) -> Self {
+        Self {
+            client,
+            watch,
+            record,
+            sent,
+            started: client.clock.now(),
+            retry_after: None,
+            broke: false,
+            terms: Terms::default(),
+            done: false,
+        }
     }
 
-    pub(super) async fn run(mut self, body: Bytes) -> StreamRecord {
-        self.watch.saw_byte(self.sent);
+    pub(super) async fn run(mut self, body: Bytes) -> Ended {
+        self.watch.saw_byte(self.started);
         if self.client.settings.keep_kinds {
             self.record.tokens = TokenTimes::keeping_kinds();
         }
@@ -61,16 +96,17 @@ impl<'a> Stream<'a> {
         if self.record.close.is_none() {
             self.record.close = Some(self.client.offset(self.client.clock.now()));
         }
-        self.record
+        Ended { record: self.record, retry_after: self.retry_after, broke: self.broke }
     }
 
     async fn exchange(&mut self, body: Bytes) -> Result<Outcome, Failure> {
         let connection = self.connect().await?;
         let mut exchange = Exchange::start(connection);
         let head = self.head(&mut exchange, body).await?;
+        self.terms = self.terms.after(&head.headers);
         if head.status != StatusCode::OK {
             let message = self.refusal(&mut exchange, &head).await;
-            recycle(self.client, exchange).await;
+            recycle(self.client, exchange, self.terms).await;
             return Err(Failure::new(Outcome::Http(head.status.as_u16()), message));
         }
         if is_compressed(&head) {
@@ -84,17 +120,18 @@ impl<'a> Stream<'a> {
         self.events(&mut exchange).await?;
         self.expect_events(&head)?;
         if self.done || exchange.has_ended() {
-            recycle(self.client, exchange).await;
+            recycle(self.client, exchange, self.terms).await;
         }
         self.verdict()
     }
 
     async fn connect(&mut self) -> Result<Link, Failure> {
-        if let Some(connection) = self.client.pool.reuse() {
+        if let Some((connection, terms)) = self.client.pool.reuse() {
+            self.terms = terms;
             self.record.conn_reused = Some(true);
             return Ok(connection);
         }
-        let deadline = self.client.settings.timeouts.connecting(self.sent);
+        let deadline = self.client.settings.timeouts.connecting(self.sent, self.started);
         let dial = self.client.pool.dial();
         let connection = self
             .watch
@@ -103,7 +140,7 @@ impl<'a> Stream<'a> {
             .map_err(|cut| cut_failure(cut, deadline, "before a connection was made"))?
             .map_err(|error| dial_failure(&error))?;
         self.record.conn_reused = Some(false);
-        self.record.connect = Some(self.client.clock.now().since(self.sent));
+        self.record.connect = Some(self.client.clock.now().since(self.started));
         Ok(connection)
     }
 
@@ -126,11 +163,15 @@ impl<'a> Stream<'a> {
     fn no_response(&self, error: &HttpError) -> Failure {
         let reused = self.record.conn_reused == Some(true);
         let closed = error.is_close();
+        if reused && closed {
+            self.client.pool.saw_early_close();
+        }
         let error = chain(error);
         let text = match (reused, closed) {
             (true, true) => format!(
-                "the server closed the idle connection as the request crossed it, or in answer to it; \
-                 not sent again ({error})"
+                "the server closed the idle connection as the request crossed it, or in answer to it{} \
+                 ({error})",
+                if self.record.attempts.is_some() { "" } else { "; not sent again" }
             ),
             (false, true) => format!("connection closed before a response: {error}"),
             _ => format!("no HTTP response: {error}"),
@@ -161,6 +202,7 @@ impl<'a> Stream<'a> {
                         let decoded = self.decode(&mut decoder, None, at);
                         self.record.close.get_or_insert(self.client.offset(at));
                         if let Some(Err(error)) = ended {
+                            self.broke = true;
                             self.record.error =
                                 Some(format!("connection broke: {}", chain(&error)));
                         }
@@ -285,6 +327,7 @@ impl<'a> Stream<'a> {
 
     /// Why a status other than 200 came, in the server's words.
     async fn refusal(&mut self, exchange: &mut Exchange, head: &Head) -> String {
+        self.retry_after = retry::retry_after(&head.headers);
         let message = self.message(exchange).await;
         if is_compressed(head) {
             return compressed_words(head);
@@ -292,7 +335,10 @@ impl<'a> Stream<'a> {
         if head.status.is_redirection() && !head.location.is_empty() {
             return format!("{message} (to {}, not followed)", head.location);
         }
-        message
+        match retry::words(&head.headers) {
+            Some(words) => format!("{message} ({words})"),
+            None => message,
+        }
     }
 
     /// One readable line from a body that is no stream. The outcome is known by now, so whatever
@@ -331,10 +377,10 @@ impl<'a> Stream<'a> {
 
 /// Puts the connection back once the body has ended: at once where it has, so that the next request
 /// finds it, else in the background and for a limited time.
-async fn recycle(client: &Rc<Client>, mut exchange: Exchange) {
+async fn recycle(client: &Rc<Client>, mut exchange: Exchange, terms: Terms) {
     let ended = poll_fn(|context| Poll::Ready(exchange.poll_read(context, |_, _| ()))).await;
     if exchange.has_ended() {
-        put_back(client, exchange);
+        put_back(client, exchange, terms);
         return;
     }
     if matches!(ended, Poll::Ready(Some(Err(_)))) {
@@ -348,14 +394,17 @@ async fn recycle(client: &Rc<Client>, mut exchange: Exchange) {
             while let Some(Ok(())) = next().await {}
         };
         if Watch::default().guard(&client.clock, Some(deadline), end).await.is_ok() {
-            put_back(&client, exchange);
+            put_back(&client, exchange, terms);
         }
     });
 }
 
-fn put_back(client: &Client, exchange: Exchange) {
-    if let Some(connection) = exchange.into_connection() {
-        client.pool.put_back(connection);
+fn put_back(client: &Rc<Client>, exchange: Exchange, terms: Terms) {
+    if let Some(connection) = exchange.into_connection()
+        && client.pool.put_back(connection, terms)
+    {
+        let client = client.clone();
+        tokio::task::spawn_local(async move { client.pool.sweep().await });
     }
 }
 

@@ -143,7 +143,7 @@ fn verifier(
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
     if options.insecure {
-        return Ok(Arc::new(Anybody(provider)));
+        return Ok(Arc::new(Verifier { trusted: None, provider }));
     }
     let mut roots = RootCertStore::empty();
     let system = rustls_native_certs::load_native_certs();
@@ -158,13 +158,22 @@ fn verifier(
             return Err(TlsError::File { what, path: path.clone(), reason });
         }
     }
-    let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+    let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+    let webpki = webpki.build();
     let reason = system.errors.first().map_or_else(String::new, |error| format!(" ({error})"));
     let webpki = webpki.map_err(|_| TlsError::NoRoots(reason))?;
-    Ok(Arc::new(Trusted { webpki, named }))
+    Ok(Arc::new(Verifier { trusted: Some(Trusted { webpki, named }), provider }))
 }
 
-/// Checks certificates, and takes those that `--cacert` names as they are.
+/// Checks certificates: by what is trusted, or (`--insecure`) takes any, from anybody. That the server
+/// holds the key to its certificate is checked either way.
+#[derive(Debug)]
+struct Verifier {
+    trusted: Option<Trusted>,
+    provider: Arc<CryptoProvider>,
+}
+
+/// Authorities, and certificates that `--cacert` names and that are taken as they are.
 ///
 /// What `openssl req -x509` makes is at once an authority and a server's certificate. The library
 /// refuses those; whoever names the very certificate means it. Its name is checked all the same.
@@ -174,7 +183,7 @@ struct Trusted {
     named: Vec<CertificateDer<'static>>,
 }
 
-impl ServerCertVerifier for Trusted {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -183,14 +192,12 @@ impl ServerCertVerifier for Trusted {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let checked = self.webpki.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        if checked.is_err() && self.named.contains(end_entity) {
+        let Some(Trusted { webpki, named }) = &self.trusted else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let checked =
+            webpki.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        if checked.is_err() && named.contains(end_entity) {
             let parsed = ParsedCertificate::try_from(end_entity)?;
             rustls::client::verify_server_name(&parsed, server_name)?;
             return Ok(ServerCertVerified::assertion());
@@ -204,46 +211,7 @@ impl ServerCertVerifier for Trusted {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.webpki.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.webpki.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.webpki.supported_verify_schemes()
-    }
-}
-
-/// `--insecure`: any certificate, from anybody.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.0.signature_verification_algorithms;
+        let known = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, cert, dss, known)
     }
 
@@ -253,12 +221,12 @@ impl ServerCertVerifier for Anybody {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.0.signature_verification_algorithms;
+        let known = &self.provider.signature_verification_algorithms;
         rustls::crypto::verify_tls13_signature(message, cert, dss, known)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 

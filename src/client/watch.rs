@@ -13,6 +13,7 @@ use crate::units::Nanos;
 #[derive(Debug, Default)]
 pub struct Watch {
     cut: Cell<bool>,
+    last_try: Cell<bool>,
     last_byte: Cell<Nanos>,
     waker: RefCell<Option<Waker>>,
 }
@@ -37,6 +38,20 @@ impl Watch {
     /// Ends the stream as `incomplete` at its next step.
     pub fn cut(&self) {
         self.cut.set(true);
+        self.wake();
+    }
+
+    /// What fails from now on is not tried again.
+    pub fn try_no_more(&self) {
+        self.last_try.set(true);
+        self.wake();
+    }
+
+    pub(super) fn is_last_try(&self) -> bool {
+        self.last_try.get()
+    }
+
+    fn wake(&self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 pub use truth::{Agreement, TruthCheck, check};
 
 use crate::client::dialect::{Api, MaxTokensKey};
-use crate::client::{Client, Dial, RequestHead, Settings as ClientSettings, Timeouts};
+use crate::client::{Client, Dial, RequestHead, Retries, Settings as ClientSettings, Timeouts};
 use crate::clock::{Clock, Stalled, VirtualTime};
 use crate::metrics::abort::{AbortRule, AbortWatch};
 use crate::metrics::{Metrics, Summary, Window};
@@ -65,6 +65,7 @@ impl Setup {
                 head: RequestHead::in_memory(Api::Chat.path()),
                 timeouts: Timeouts::default(),
                 ignore_eos: false,
+                retries: Retries::default(),
                 keep_kinds: false,
             },
             bodies: BodyMaker {

@@ -191,6 +191,9 @@ fn counts(lines: &mut Vec<Line>, scope: &Arc<str>, tally: &Tally) {
         lines.push(Line::single(name, scope, Unit::Count, None, Some(n as f64)));
     };
     count("requests", tally.rows());
+    if let Some(times) = tally.resent {
+        count("resent", times);
+    }
     // `ok` is there even when it is zero; any other outcome only where it occurred.
     count("outcome_ok", tally.count(Outcome::Ok));
     for (outcome, n) in tally.outcomes.iter().filter(|(outcome, _)| **outcome != Outcome::Ok) {

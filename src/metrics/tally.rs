@@ -49,6 +49,8 @@ pub struct Tally {
     pub ok_output: AskedGot,
     /// `ok` rows whose tokens are estimated from the number of token events.
     pub ok_by_events: u64,
+    /// Requests sent again; `None` where none could be.
+    pub resent: Option<u64>,
     /// What the first row of each outcome said of its error.
     pub first_errors: BTreeMap<Outcome, String>,
 }
@@ -64,6 +66,7 @@ impl Tally {
         self.input_counted += u64::from(row.input_tok.is_some());
         self.output_tok += row.output_tok.unwrap_or(0);
         self.cached_tok += row.cached_tok.unwrap_or(0);
+        self.add_resent(row.attempts.map(|attempts| u64::from(attempts.saturating_sub(1))));
         if row.outcome != Outcome::Ok {
             if let Some(error) = &row.error {
                 self.first_errors.entry(row.outcome).or_insert_with(|| error.clone());
@@ -80,7 +83,14 @@ impl Tally {
         }
     }
 
+    fn add_resent(&mut self, times: Option<u64>) {
+        if let Some(times) = times {
+            *self.resent.get_or_insert(0) += times;
+        }
+    }
+
     pub(super) fn merge(&mut self, other: &Self) {
+        self.add_resent(other.resent);
         for (outcome, count) in &other.outcomes {
             *self.outcomes.entry(*outcome).or_default() += count;
         }

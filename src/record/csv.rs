@@ -53,19 +53,22 @@ pub const COLUMNS: [&str; 40] = [
     "rx_delay_ms",
     "request_id",
 ];
+/// Stands at the end where requests may be sent again.
+pub const ATTEMPTS: &str = "attempts";
 
 /// Writes rows; flushing is the caller's decision.
 #[derive(Debug)]
 pub struct RowWriter<W: Write> {
     csv: csv::Writer<W>,
+    attempts: bool,
 }
 
 impl<W: Write> RowWriter<W> {
-    /// Starts a file with its header.
-    pub fn new(out: W) -> Result<Self, csv::Error> {
+    /// Starts a file with its header; with `attempts`, its rows tell how often they were sent.
+    pub fn new(out: W, attempts: bool) -> Result<Self, csv::Error> {
         let mut csv = csv::Writer::from_writer(out);
-        csv.write_record(COLUMNS)?;
-        Ok(Self { csv })
+        csv.write_record(COLUMNS.into_iter().chain(attempts.then_some(ATTEMPTS)))?;
+        Ok(Self { csv, attempts })
     }
 
     /// Writes one row.
@@ -108,6 +111,9 @@ impl<W: Write> RowWriter<W> {
         csv.write_field(cell(row.slo_ok))?;
         csv.write_field(ms_cell(row.rx_delay))?;
         csv.write_field(row.request_id.as_deref().unwrap_or(""))?;
+        if self.attempts {
+            csv.write_field(cell(row.attempts))?;
+        }
         csv.write_record(None::<&[u8]>)
     }
 
@@ -150,13 +156,17 @@ pub fn read_rows<R: Read>(
     for (place, name) in places.iter_mut().zip(COLUMNS) {
         *place = header.iter().position(|h| h == name).ok_or(RowError::Missing(name))?;
     }
-    Ok(reader.into_records().map(move |record| parse_row(&Cells { record: record?, places })))
+    let attempts = header.iter().position(|name| name == ATTEMPTS);
+    Ok(reader
+        .into_records()
+        .map(move |record| parse_row(&Cells { record: record?, places, attempts })))
 }
 
 /// One record, with its cells found by column number.
 struct Cells {
     record: csv::StringRecord,
     places: [usize; COLUMNS.len()],
+    attempts: Option<usize>,
 }
 
 impl Cells {
@@ -169,12 +179,20 @@ impl Cells {
     }
 
     fn error(&self, column: usize, problem: &'static str) -> RowError {
-        RowError::Cell {
-            line: self.record.position().map_or(0, csv::Position::line),
-            column: COLUMNS[column],
-            value: self.text(column).to_owned(),
-            problem,
+        self.wrong(COLUMNS[column], self.text(column), problem)
+    }
+
+    fn wrong(&self, column: &'static str, value: &str, problem: &'static str) -> RowError {
+        let line = self.record.position().map_or(0, csv::Position::line);
+        RowError::Cell { line, column, value: value.to_owned(), problem }
+    }
+
+    fn attempts(&self) -> Result<Option<u32>, RowError> {
+        let text = self.attempts.and_then(|place| self.record.get(place)).unwrap_or("");
+        if text.is_empty() {
+            return Ok(None);
         }
+        text.parse().map(Some).map_err(|_| self.wrong(ATTEMPTS, text, "no such value"))
     }
 
     fn parse<T: FromStr>(&self, column: usize) -> Result<Option<T>, RowError> {
@@ -244,6 +262,7 @@ fn parse_row(cells: &Cells) -> Result<Row, RowError> {
         slo_ok: cells.parse(37)?,
         rx_delay: cells.ms(38)?,
         request_id: cells.some_text(39).map(str::to_owned),
+        attempts: cells.attempts()?,
     })
 }
 
@@ -307,14 +326,17 @@ mod tests {
         for at in [2_000_000_000, 2_000_000_001, 2_500_000_003] {
             record.tokens.push(Nanos(at), Kind::Content, None);
         }
-        let rows = [Row::of(&record, Nanos::ZERO), Row::of(&StreamRecord::default(), Nanos(1))];
-        let mut writer = RowWriter::new(Vec::new()).expect("memory");
-        for row in &rows {
-            writer.write(row).expect("memory");
+        for attempts in [None, Some(3)] {
+            record.attempts = attempts;
+            let rows = [Row::of(&record, Nanos::ZERO), Row::of(&StreamRecord::default(), Nanos(1))];
+            let mut writer = RowWriter::new(Vec::new(), attempts.is_some()).expect("memory");
+            for row in &rows {
+                writer.write(row).expect("memory");
+            }
+            let bytes = writer.csv.into_inner().expect("memory");
+            let back: Result<Vec<Row>, _> = read_rows(&bytes[..]).expect("a header").collect();
+            assert_eq!(back.expect("rows"), rows);
         }
-        let bytes = writer.csv.into_inner().expect("memory");
-        let back: Result<Vec<Row>, _> = read_rows(&bytes[..]).expect("a header").collect();
-        assert_eq!(back.expect("rows"), rows);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub use tokens::{Kind, TokenTimes};
 
 use crate::units::Nanos;
 
-/// One due request: what was asked, what happened, and when. One POST, one record.
+/// One due request: what was asked, what happened, and when. One record, however often it was sent.
 #[derive(Clone, Debug, Default)]
 pub struct StreamRecord {
     /// 0-based row of the source.
@@ -68,6 +68,8 @@ pub struct StreamRecord {
     pub error: Option<String>,
     /// The id that the server gave this response.
     pub request_id: Option<String>,
+    /// Times that it was sent; `None` where it could be once only.
+    pub attempts: Option<u32>,
     /// What the answer said; `None`: nobody asked to keep it.
     pub text: Option<Box<SavedText>>,
 }

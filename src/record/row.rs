@@ -77,6 +77,7 @@ pub struct Row {
     pub slo_ok: Option<bool>,
     pub rx_delay: Option<Nanos>,
     pub request_id: Option<String>,
+    pub attempts: Option<u32>,
 }
 
 impl Row {
@@ -136,6 +137,7 @@ impl Row {
             slo_ok: None,
             rx_delay: None,
             request_id: record.request_id.clone(),
+            attempts: record.attempts,
         }
     }
 }

@@ -75,6 +75,10 @@ impl Streams {
     fn cut_all(&self) {
         self.open.borrow().values().for_each(|watch| watch.cut());
     }
+
+    fn try_no_more(&self) {
+        self.open.borrow().values().for_each(|watch| watch.try_no_more());
+    }
 }
 
 impl<S: Source<Job>, R: Rows> Worker<S, R> {
@@ -85,6 +89,8 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         self.clock.pace_until(self.t0).await;
         let stopped = self.send_plan(&streams).await;
         if stopped {
+            // To send again is to send.
+            streams.try_no_more();
             if self.ends_all(&streams) {
                 streams.cut_all();
             }

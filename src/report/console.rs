@@ -111,6 +111,9 @@ impl Page {
             let part = self.paint(code, &format!("{} {outcome}", grouped(*n)));
             write!(text, " · {part}").expect("memory takes text");
         }
+        if let Some(times) = all.resent {
+            write!(text, " · sent again {} times", grouped(times)).expect("memory takes text");
+        }
         self.line("requests", &text);
         let measured = &summary.measured;
         let mut text = measured.error_rate().map_or_else(|| NONE.to_owned(), percent);

@@ -69,16 +69,23 @@ impl Folder {
         Self { path: path.to_owned() }
     }
 
-    fn take(path: &Path) -> Result<Self, FolderError> {
-        let path = path.to_owned();
+    /// Whether `out` may become the folder of a run. Makes nothing.
+    pub fn check(out: &Path) -> Result<(), FolderError> {
+        let path = out.to_owned();
         if path.exists() && !path.is_dir() {
             return Err(FolderError::NotAFolder { path });
         }
         // `symlink_metadata` sees a dangling link too, which creating a file would follow.
         let holds = |file: &&str| path.join(file).symlink_metadata().is_ok();
-        if let Some(file) = MARKS_OF_A_RUN.into_iter().find(holds) {
-            return Err(FolderError::HoldsRun { path, file });
+        match MARKS_OF_A_RUN.into_iter().find(holds) {
+            Some(file) => Err(FolderError::HoldsRun { path, file }),
+            None => Ok(()),
         }
+    }
+
+    fn take(path: &Path) -> Result<Self, FolderError> {
+        Self::check(path)?;
+        let path = path.to_owned();
         match fs::create_dir_all(&path) {
             Ok(()) => Ok(Self { path }),
             Err(source) => Err(FolderError::Io { path, source }),

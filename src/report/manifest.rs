@@ -60,6 +60,8 @@ pub struct Manifest {
     pub stopped: Option<String>,
     /// Rows by outcome.
     pub outcomes: BTreeMap<String, u64>,
+    /// Requests sent again, where `--retries` allows it.
+    pub resent: Option<u64>,
     /// Verdicts on SLOs and on the client.
     pub verdicts: Value,
     /// Files in this folder.
@@ -203,6 +205,7 @@ impl Manifest {
     pub fn take_summary(&mut self, summary: &Summary) {
         self.window = Some(WindowFacts::of(summary));
         self.outcomes = outcome_counts(&summary.all);
+        self.resent = summary.all.resent;
     }
 
     /// Writes the file, whole or not at all.

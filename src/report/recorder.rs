@@ -117,11 +117,18 @@ pub struct Recorded {
 impl Recorder {
     /// Creates the files with their headers; refuses any that exists. One line per token event goes
     /// to `chunks.csv` where that is asked for.
-    pub fn create(folder: &Folder, window: Window, chunks: bool) -> Result<Self, RecorderError> {
+    /// With `attempts`, rows tell how often they were sent.
+    pub fn create(
+        folder: &Folder,
+        window: Window,
+        chunks: bool,
+        attempts: bool,
+    ) -> Result<Self, RecorderError> {
         let path = folder.file(REQUESTS);
         let cannot = |source| RecorderError::Create { path: path.clone(), source };
         let file = File::create_new(&path).map_err(cannot)?;
-        let mut rows = RowWriter::new(WholeLines::new(file)).map_err(|e| cannot(e.into()))?;
+        let mut rows =
+            RowWriter::new(WholeLines::new(file), attempts).map_err(|e| cannot(e.into()))?;
         rows.flush().map_err(cannot)?;
         let chunks = chunks.then(|| ChunksFile::create(folder.file(CHUNKS))).transpose()?;
         Ok(Self {
@@ -267,7 +274,7 @@ mod tests {
 
     fn recorder_in(folder: &Path) -> (PathBuf, Recorder) {
         let folder = Folder::at(folder);
-        let recorder = Recorder::create(&folder, Window::default(), false).expect("files");
+        let recorder = Recorder::create(&folder, Window::default(), false, false).expect("files");
         (folder.file(REQUESTS), recorder)
     }
 
@@ -310,7 +317,7 @@ mod tests {
         let (_, whole) = recorder_in(folder.path());
         let mut recorder = Recorder {
             path: "requests.csv".into(),
-            rows: RowWriter::new(WholeLines::new(full)).expect("memory"),
+            rows: RowWriter::new(WholeLines::new(full), false).expect("memory"),
             ..whole
         };
         recorder.record(due_at(1)).expect("it waits");
@@ -333,7 +340,8 @@ mod tests {
         let path = folder.path().join("requests.csv");
         std::fs::write(&path, "precious").expect("a file");
         let folder = Folder::at(folder.path());
-        let error = Recorder::create(&folder, Window::default(), false).expect_err("it exists");
+        let error =
+            Recorder::create(&folder, Window::default(), false, false).expect_err("it exists");
         assert!(error.to_string().contains("requests.csv"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).expect("the file"), "precious");
     }

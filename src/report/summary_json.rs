@@ -24,6 +24,7 @@ pub fn summary_json(summary: &Summary, facts: &RunFacts) -> Value {
         "stopped": facts.stopped,
         "window": WindowFacts::of(summary),
         "outcomes": outcome_counts(&summary.all),
+        "resent": summary.all.resent,
         "notices": notices,
         "summary": summary.lines.iter().map(object).collect::<Vec<_>>(),
     })

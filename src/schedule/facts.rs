@@ -30,6 +30,8 @@ pub enum End {
 pub struct PlanFacts {
     /// Rows planned.
     pub rows: u64,
+    /// Times that the source was taken again.
+    pub repeats: u64,
     /// Due time of the first row; `None` in the closed loop, and without rows.
     pub first_due: Option<Nanos>,
     /// Due time of the last row; `None` in the closed loop, and without rows.

@@ -12,6 +12,7 @@
 mod csv;
 mod facts;
 mod fit;
+mod pass;
 mod plan;
 mod shape;
 mod window;

@@ -5,6 +5,7 @@
 
 use super::facts::{End, Tally};
 use super::fit::{Fit, total_tok};
+use super::pass::{Later, Pass};
 use super::window::Window;
 use super::{PlanFacts, Planned, Shape};
 use crate::trace::{Content, Request};
@@ -22,7 +23,8 @@ where
         rows: rows.into_iter(),
         window: Window::new(shape.from, shape.to),
         tally: Tally::new(shape.limit.is_some() || duration.is_some()),
-        last_due: Nanos::ZERO,
+        pass: Pass::default(),
+        later: Later::none(),
         shape: Shape { max_gap, duration, ..shape.clone() },
     }
 }
@@ -34,8 +36,8 @@ pub struct Plan<I> {
     shape: Shape,
     window: Window,
     tally: Tally,
-    /// Due time of the row before; `t0` for the first.
-    last_due: Nanos,
+    pass: Pass,
+    later: Later<I>,
 }
 
 /// Where a row falls on the replayed time line.
@@ -55,31 +57,48 @@ where
     type Item = Result<Planned, E>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.facts().end != End::Open {
-            return None;
+        while self.facts().end == End::Open {
+            match self.read() {
+                Ok(row) => return Some(row),
+                Err(end) if !self.begin_again() => self.tally.end(end),
+                Err(_) => {}
+            }
         }
-        if self.shape.limit.is_some_and(|limit| self.facts().rows >= limit) {
-            return self.end(End::Limit);
+        None
+    }
+}
+
+impl<I, E> Plan<I>
+where
+    I: Iterator<Item = Result<Request, E>>,
+{
+    /// The next row of the pass, or what ended it.
+    fn read(&mut self) -> Result<Result<Planned, E>, End> {
+        if self.shape.limit.is_some_and(|limit| self.pass.rows >= limit) {
+            return Err(End::Limit);
         }
         loop {
-            let request = match self.rows.next() {
-                None => return self.end(End::Source),
-                Some(Err(error)) => return Some(Err(error)),
+            let mut request = match self.rows.next() {
+                None => return Err(End::Source),
+                Some(Err(error)) => return Ok(Err(error)),
                 Some(Ok(request)) => request,
             };
+            self.pass.take(&mut request);
             if !self.window.keeps(&request) {
-                self.tally.facts.left_out += 1;
+                self.tally.facts.left_out += u64::from(self.later.is_empty());
                 if self.window.is_over(&request) {
-                    return self.end(End::Window);
+                    return Err(End::Window);
                 }
                 continue;
             }
             let step = self.step(request.at);
             if self.shape.duration.is_some_and(|duration| step.due >= duration) {
-                self.tally.cut(request.session.as_ref());
-                return self.end(End::Duration);
+                if self.later.is_empty() {
+                    self.tally.cut(request.session.as_ref());
+                }
+                return Err(End::Duration);
             }
-            return Some(Ok(self.planned(request, step)));
+            return Ok(Ok(self.planned(request, step)));
         }
     }
 }
@@ -90,24 +109,39 @@ impl<I> Plan<I> {
         &self.tally.facts
     }
 
-    fn end<T>(&mut self, end: End) -> Option<T> {
-        self.tally.end(end);
-        None
+    /// The same shape for `count` further passes over the source, end to end.
+    #[must_use]
+    pub fn repeated(self, count: u64, passes: impl Iterator<Item = I> + Send + 'static) -> Self {
+        Self { later: Later::of(count, passes), ..self }
+    }
+
+    /// Starts the next pass, if there is one. One without rows has no use for another.
+    fn begin_again(&mut self) -> bool {
+        if self.pass.rows == 0 {
+            return false;
+        }
+        let Some(rows) = self.later.next() else { return false };
+        self.rows = rows;
+        self.window = Window::new(self.shape.from, self.shape.to);
+        self.pass = self.pass.after(self.shape.duration);
+        self.tally.facts.repeats += 1;
+        true
     }
 
     /// When a row is due: trace time from the window's start, sped up, without the idle time that
     /// the gap cap removed. It never goes back, whatever the source does.
     fn step(&self, at: Nanos) -> Step {
         let from = self.shape.from.unwrap_or(Nanos::ZERO);
-        let due = self.shape.speed.shorten(at.since(from)).since(self.tally.facts.removed);
-        let gap = due.since(self.last_due);
+        let due = self.shape.speed.shorten(at.since(from)).since(self.pass.removed);
+        let gap = due.since(self.pass.last_due);
         let removed = self.shape.max_gap.map_or(Nanos::ZERO, |max| gap.since(max));
-        let is_late = due < self.last_due;
-        Step { due: due.since(removed).max(self.last_due), removed, is_late }
+        let is_late = due < self.pass.last_due;
+        Step { due: due.since(removed).max(self.pass.last_due), removed, is_late }
     }
 
     fn planned(&mut self, mut request: Request, step: Step) -> Planned {
-        self.last_due = step.due;
+        self.pass.removed += step.removed;
+        let due = self.pass.plan(step.due);
         let facts = &mut self.tally.facts;
         facts.removed += step.removed;
         facts.shortened_gaps += u64::from(step.removed > Nanos::ZERO);
@@ -132,7 +166,7 @@ impl<I> Plan<I> {
             }
         }
         facts.longest_tok = facts.longest_tok.max(total_tok(&request));
-        let due = (!self.shape.closed_loop).then_some(step.due);
+        let due = (!self.shape.closed_loop).then_some(due);
         let planned = Planned { index: facts.rows, due, request };
         self.tally.planned(&planned);
         planned
@@ -151,7 +185,8 @@ where
             return Ok(self.facts());
         }
         for request in self.rows.by_ref() {
-            let request = request?;
+            let mut request = request?;
+            self.pass.take(&mut request);
             if self.window.keeps(&request) {
                 self.tally.cut(request.session.as_ref());
             } else {

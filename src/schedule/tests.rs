@@ -243,6 +243,7 @@ fn the_plan_file_is_what_the_hash_is_over() {
         think: Some(ms("1s")),
         prefix: Some(Box::new(Prefix { blocks: [0, 46, 74].into(), block_tok: 512 })),
         content: None,
+        origin: None,
     };
     let second =
         Request { row: 3, at: ms("2s"), input_tok: 5, output_tok: 1, ..Request::default() };

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
-use underfire::client::{Client, Dial, RequestHead, Settings, Timeouts, Watch};
+use underfire::client::{Client, Dial, RequestHead, Retries, Settings, Timeouts, Watch};
 use underfire::clock::{Clock, VirtualTime};
 use underfire::record::{Outcome, Row, StreamRecord, TokenSource};
 use underfire::units::Nanos;
@@ -73,6 +73,7 @@ fn row(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Row {
             head: RequestHead::in_memory("/v1/chat/completions"),
             timeouts: Timeouts::default(),
             ignore_eos: false,
+            retries: Retries::default(),
             keep_kinds: false,
         };
         let client = Client::new(dial, clock, Nanos::ZERO, settings);

@@ -12,6 +12,7 @@ mod program;
 mod prompts;
 mod reach;
 mod replay;
+mod retries;
 mod sockets;
 mod survival;
 mod virtual_time;

@@ -68,3 +68,27 @@ fn a_dry_run_sends_nothing_and_leaves_no_folder() {
     assert!(said.stdout.contains("3 rows"), "{said:?}");
     assert!(!place.path("results").exists());
 }
+
+#[test]
+fn a_repeated_source_is_one_plan_and_one_run() {
+    let place = Place::new();
+    place.write("t.csv", small_trace(5, 10));
+    let text = plan(&place, &["t.csv", "--repeat", "3"]);
+    let cell = |column: usize| -> Vec<String> {
+        let cells = text.lines().skip(1).map(|line| line.split(',').nth(column).unwrap_or(""));
+        cells.map(str::to_owned).collect()
+    };
+    assert_eq!(cell(0), (0..15).map(|row| row.to_string()).collect::<Vec<_>>());
+    assert_eq!(cell(8), (0..15).map(|row| (row % 5).to_string()).collect::<Vec<_>>());
+    for (out, more) in [("open", &[][..]), ("closed", &["--concurrency", "2"])] {
+        place.run(&[&["run", "t.csv", "--repeat", "3", "--out", out], more].concat()).expect(0);
+        let mut rows: Vec<u64> = place.rows(out).iter().map(|row| row.row).collect();
+        rows.sort_unstable();
+        assert_eq!(rows, (0..15).collect::<Vec<_>>(), "{out}");
+    }
+    place.write("w.toml", WORKLOAD.replace("20s", "2s"));
+    let once = plan(&place, &["w.toml"]).lines().count() - 1;
+    assert_eq!(plan(&place, &["w.toml", "--repeat", "4"]).lines().count() - 1, 4 * once);
+    let said = place.run(&["run", "-", "--repeat", "2", "--dry-run"]).expect(2);
+    assert!(said.stderr.contains("standard input can be read once only"), "{said:?}");
+}

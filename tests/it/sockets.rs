@@ -117,6 +117,19 @@ fn idle_connections_closed_by_the_server_cost_at_most_one_row() {
 }
 
 #[test]
+fn a_server_that_closes_after_every_answer_costs_only_what_was_in_flight_before_that_is_known() {
+    // It says nothing of closing, and the closed loop asks again at once.
+    let place = Place::new();
+    place.write("t.csv", small_trace(400, 0));
+    let closed = ["--concurrency", "4", "--workers", "1"];
+    let (rows, truth) = sent(&place, &["idle=0s"], &closed);
+    let failed: Vec<_> = rows.iter().filter(|row| row.outcome != Outcome::Ok).collect();
+    assert_eq!(rows.len(), 400);
+    assert!(failed.len() <= 4, "{failed:#?}");
+    assert!(truth.len() >= 400 - failed.len(), "what was answered arrived");
+}
+
+#[test]
 fn three_hundred_streams_are_open_at_once() {
     let place = Place::new();
     place.write("t.csv", small_trace(300, 0));

@@ -1,6 +1,7 @@
 //! What is left of a run when something ends it: signals, a full disk, a folder that goes away. Rows
 //! exactly once, whole lines, marked; what was measured stays.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -8,6 +9,7 @@ use nix::unistd::Pid;
 use underfire::record::Outcome;
 
 use crate::program::{Place, Said, json, small_trace};
+use crate::sockets::Sim;
 
 /// Starts a run of rows 4 ms apart, each with an answer of half a second, and waits until `rows` of
 /// them have been written.
@@ -216,4 +218,64 @@ fn a_folder_that_takes_no_files_is_named_before_anything_is_sent() {
         let said = place.run(&["run", "t.csv", "--out", "locked"]).expect(2);
         assert!(said.stderr.contains("locked/requests.csv"), "{said:?}");
     }
+}
+
+#[test]
+fn an_interrupt_before_the_run_leaves_no_folder() {
+    let place = Place::new();
+    place.write("t.csv", small_trace(5, 10));
+    let sim = Sim::start(&place, &["--fault", "headers=1h"]);
+    let arguments =
+        ["run", "t.csv", "--url", &sim.url, "--no-preflight", "--prime", "1", "--out", "run"];
+    let mut child = place
+        .command(&arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // The server has been asked; the request ahead of the run has no answer, ever.
+    let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    let told = stderr.lines().map_while(Result::ok).any(|line| line.starts_with("engine:"));
+    assert!(told, "it got as far as that");
+    kill(pid(&child), Signal::SIGINT).expect("it runs");
+    child.wait().expect("an end");
+    assert!(!place.path("run").exists(), "nothing was measured, and nothing is left");
+    sim.end(&place);
+}
+
+/// A filesystem of its own, unmounted however the test ends.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    /// `None` where this user may not mount one.
+    fn mount(at: std::path::PathBuf) -> Option<Self> {
+        std::fs::create_dir(&at).expect("a folder");
+        let mut mount = Command::new("mount");
+        let mount = mount.args(["-t", "tmpfs", "-o", "size=256k", "none"]).arg(&at);
+        let done = mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+        done.then_some(Self(at))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_disk_that_is_really_full_ends_the_run_and_keeps_what_it_holds() {
+    let place = Place::new();
+    let Some(_disk) = SmallDisk::mount(place.path("small")) else {
+        eprintln!("skipped: this user may not mount a small filesystem");
+        return;
+    };
+    place.write("t.csv", small_trace(30_000, 2));
+    let said = place.run(&["run", "t.csv", "--out", "small/run"]).expect(2);
+    assert!(said.stderr.contains("No space left on device"), "{said:?}");
+    assert!(said.stdout.contains("stopped early: cannot write results"), "{said:?}");
+    let text = place.read("small/run/requests.csv");
+    assert!(text.ends_with('\n'), "every line is whole");
+    let rows = place.rows("small/run");
+    assert!(rows.len() > 300, "what was measured stays: {} rows", rows.len());
 }
