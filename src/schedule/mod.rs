@@ -13,6 +13,7 @@ mod csv;
 mod facts;
 mod fit;
 mod plan;
+pub mod rate;
 mod shape;
 mod window;
 

@@ -18,6 +18,8 @@ use crate::units::Nanos;
 pub struct Request {
     /// 0-based row of the source (blank lines and the header do not count).
     pub row: u64,
+    /// The row of the source that this one is a copy of; `None`: it is no copy.
+    pub source_row: Option<u64>,
     /// Trace time. Native traces: as written. Formats with absolute times: from the earliest row.
     pub at: Nanos,
     /// Prompt length in tokens.
