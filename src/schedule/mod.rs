@@ -11,6 +11,7 @@
 
 mod csv;
 mod facts;
+pub mod fidelity;
 mod fit;
 mod plan;
 pub mod rate;

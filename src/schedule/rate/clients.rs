@@ -78,7 +78,7 @@ where
 {
     /// Reads a stretch and makes its rows.
     fn fill(&mut self) -> Result<(), E> {
-        let mut count = 0;
+        let mut count = 0_u64;
         loop {
             let next = self.ahead.take().map(Ok).or_else(|| self.rows.next()).transpose()?;
             let Some(row) = next else {

@@ -22,7 +22,7 @@ fn bursty(seconds: u64) -> Rows {
             let row = rows.len() as u64;
             let at = Nanos::from_secs(second);
             let session = Some(format!("s{}", row / 3).into());
-            let class = Some(if row % 5 == 0 { "big" } else { "small" }.into());
+            let class = Some(if row.is_multiple_of(5) { "big" } else { "small" }.into());
             rows.push(Ok(Request { row, at, session, class, ..Request::default() }));
         }
     }
@@ -64,7 +64,7 @@ fn thinning_keeps_sessions_whole_is_nested_and_fades_bursts() {
     assert!(
         many.iter().all(|row| (0..3).all(|turn| {
             let mate = row / 3 * 3 + turn;
-            many.contains(&mate) || mate as usize >= bursty(500).len()
+            many.contains(&mate) || mate >= bursty(500).len() as u64
         })),
         "a session stays or goes as a whole"
     );
