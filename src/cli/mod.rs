@@ -10,8 +10,10 @@ mod console;
 mod content_args;
 mod cpu;
 mod disk;
+mod fidelity;
 mod live;
 mod prompts;
+mod rating;
 mod reach;
 mod reach_args;
 mod report;
@@ -19,6 +21,7 @@ mod results;
 mod run;
 mod server;
 mod sim;
+mod trace;
 mod traffic;
 
 use clap::{Parser, Subcommand};
@@ -40,6 +43,8 @@ enum Command {
     Run(Box<RunArgs>),
     /// Make summary.csv and the console summary again from a run's files
     Report(report::ReportArgs),
+    /// Look at a trace, find its faults, or make another file of it
+    Trace(trace::TraceArgs),
     /// Run the simulated server alone
     Sim(Box<sim::SimArgs>),
 }
@@ -64,6 +69,7 @@ pub fn dispatch(cli: Cli, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Run(args) => run::run(&args, quit),
         Command::Report(args) => report::report(&args),
+        Command::Trace(args) => trace::trace(&args),
         Command::Sim(args) => sim::sim(&args),
     }
 }

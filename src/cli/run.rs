@@ -31,7 +31,7 @@ use crate::units::Nanos;
 
 /// Carries out the command.
 pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
-    let mut traffic = Traffic::open(args)?;
+    let mut traffic = Traffic::open(&args.source, &args.reading, &args.shape, args.target.api)?;
     if !args.output.quiet {
         traffic.say_notices();
     }
@@ -48,6 +48,9 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
         write_plan(args, &traffic)?;
         if let Some(facts) = &facts {
             print(&traffic.describe(facts));
+        }
+        if let Some(words) = traffic.fidelity_words(None) {
+            print(&words);
         }
         return Ok(Exit::Ok);
     }
@@ -162,12 +165,14 @@ fn replay(
         say(&format!("warning: {words}"));
     }
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
-    let (recorder, anchor, aborted) = live.finish();
+    let (recorder, sent, anchor, aborted) = live.finish();
     let ending = Ending {
         anchor,
         interrupted: *stop.borrow() == Stop::All && ran.is_ok(),
         stopped: ran.as_ref().err().map(first_line),
         aborted: aborted.map(|reason| reason.to_string()),
+        fidelity: traffic.fidelity(sent.as_ref()),
+        fidelity_words: traffic.fidelity_words(sent.as_ref()),
     };
     let has_truth = server.end();
     // Whatever went wrong, what was measured is written first.

@@ -8,16 +8,17 @@ use anyhow::{Context, bail};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::args::RunArgs;
+use super::args::{ReadArgs, ShapeArgs};
 use super::console::say;
+use super::fidelity;
+use super::rating::{Rating, Rows};
 use crate::client::dialect::Api;
+use crate::metrics::fidelity::SentFigures;
+use crate::schedule::fidelity::FidelityFigures;
 use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
-use crate::trace::Request;
-use crate::trace::read::{self, Input, ReadOptions, Trace, TraceError};
+use crate::trace::read::{self, Input, ReadOptions, Trace, TraceClock, TraceError};
 use crate::units::Nanos;
 use crate::workload::{self, Workload};
-
-type Rows = Box<dyn Iterator<Item = Result<Request, TraceError>> + Send>;
 
 /// Where the rows come from, and how they are shaped.
 pub(super) struct Traffic {
@@ -27,6 +28,9 @@ pub(super) struct Traffic {
     seed: u64,
     api: Api,
     path: PathBuf,
+    rating: Rating,
+    notices: Vec<String>,
+    fidelity: Option<FidelityFigures>,
 }
 
 enum Kind {
@@ -36,9 +40,13 @@ enum Kind {
 
 impl Traffic {
     /// Opens the source; a trace file gets its validating pass here.
-    pub(super) fn open(args: &RunArgs) -> anyhow::Result<Self> {
-        let shape = shape(args);
-        let path = &args.source;
+    pub(super) fn open(
+        path: &Path,
+        reading: &ReadArgs,
+        shaping: &ShapeArgs,
+        api: Api,
+    ) -> anyhow::Result<Self> {
+        let shape = shape(shaping);
         let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or("run");
         if path.extension() == Some(OsStr::new("toml")) {
             let workload = workload::load(path)?;
@@ -50,26 +58,83 @@ impl Traffic {
                 );
             }
             let name = workload.name().to_owned();
-            return Ok(Self {
+            let rating = Rating::new(shaping, TraceClock::Common, None, &name)?;
+            return Self {
                 kind: Kind::Workload(Box::new(workload)),
                 name,
                 shape,
-                seed: args.shape.seed,
-                api: args.target.api,
-                path: path.clone(),
-            });
+                seed: shaping.seed,
+                api,
+                path: path.to_owned(),
+                rating,
+                notices: Vec::new(),
+                fidelity: None,
+            }
+            .settled();
         }
-        let input = if path == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) };
+        let input =
+            if path == Path::new("-") { Input::Stdin } else { Input::File(path.to_owned()) };
         let name = if matches!(input, Input::Stdin) { "stdin" } else { stem };
-        let trace = read::open(input, read_options(args))?;
-        Ok(Self {
+        let trace = read::open(input, read_options(reading))?;
+        // A closed loop sends without looking at times.
+        let clock = if shape.closed_loop { TraceClock::Common } else { trace.clock() };
+        let rows_read = trace.facts().map(|facts| facts.rows_read);
+        let rating = Rating::new(shaping, clock, rows_read, name)?;
+        Self {
             kind: Kind::Trace(Box::new(trace)),
             name: name.to_owned(),
             shape,
-            seed: args.shape.seed,
-            api: args.target.api,
-            path: path.clone(),
+            seed: shaping.seed,
+            api,
+            path: path.to_owned(),
+            rating,
+            notices: Vec::new(),
+            fidelity: None,
+        }
+        .settled()
+    }
+
+    /// Looks at the rows once where their rate or grain decides how they are shaped.
+    fn settled(mut self) -> anyhow::Result<Self> {
+        if self.rating.wants_pass() {
+            if self.is_stream() {
+                bail!(
+                    "a stream can be read once only, so it takes no --rate and no --dequantise\nhint: give a \
+                     file"
+                );
+            }
+            let rows = self.source_rows()?;
+            let mut shape = Shape { duration: None, limit: None, ..self.shape.clone() };
+            if let Kind::Workload(_) = self.kind {
+                shape = self.shape.clone();
+            }
+            self.rating.settle(rows, &shape)?;
+        }
+        if let Some(speed) = self.rating.speed() {
+            self.shape.speed = speed;
+        }
+        self.notices = match &self.kind {
+            Kind::Trace(trace) => trace.notices().to_vec(),
+            Kind::Workload(_) => Vec::new(),
+        };
+        self.notices.extend(self.rating.notices());
+        Ok(self)
+    }
+
+    fn is_stream(&self) -> bool {
+        matches!(&self.kind, Kind::Trace(trace) if trace.facts().is_none())
+    }
+
+    fn source_rows(&self) -> Result<Rows, TraceError> {
+        Ok(match &self.kind {
+            Kind::Trace(trace) => trace.rows()?,
+            Kind::Workload(workload) => Box::new(workload.rows(self.seed).map(Ok)),
         })
+    }
+
+    /// A pause, as the plan's speed makes it.
+    pub(super) fn shorten(&self, pause: Nanos) -> Nanos {
+        self.shape.speed.shorten(pause)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -78,10 +143,7 @@ impl Traffic {
 
     /// What a person should know about the source.
     pub(super) fn notices(&self) -> &[String] {
-        match &self.kind {
-            Kind::Trace(trace) => trace.notices(),
-            Kind::Workload(_) => &[],
-        }
+        &self.notices
     }
 
     /// What a workload wants in every body.
@@ -94,21 +156,17 @@ impl Traffic {
 
     /// The plan, from its start. Stdin gives it once.
     pub(super) fn plan(&self) -> Result<Plan<Rows>, TraceError> {
-        let rows: Rows = match &self.kind {
-            Kind::Trace(trace) => trace.rows()?,
-            Kind::Workload(workload) => Box::new(workload.rows(self.seed).map(Ok)),
-        };
+        let rows = self.rating.apply(self.source_rows()?)?;
         Ok(schedule::plan(rows, &self.shape))
     }
 
     /// The plan's figures, by running through it once; `None` where that would use it up.
     /// A row that the API cannot carry is found here, before any load.
-    pub(super) fn look_ahead(&self) -> anyhow::Result<Option<PlanFacts>> {
-        match &self.kind {
-            Kind::Trace(trace) if trace.facts().is_none() => return Ok(None),
-            _ => {}
+    pub(super) fn look_ahead(&mut self) -> anyhow::Result<Option<PlanFacts>> {
+        if self.is_stream() {
+            return Ok(None);
         }
-        let mut plan = self.plan()?;
+        let mut plan = self.plan()?.with_fidelity();
         for planned in &mut plan {
             let request = planned?.request;
             let has_messages = request.content.is_some_and(|content| content.messages.is_some());
@@ -125,6 +183,7 @@ impl Traffic {
         if let Kind::Trace(_) = self.kind {
             plan.read_rest()?;
         }
+        self.fidelity = plan.fidelity().map(|both| both.figures(self.rating.before()));
         Ok(Some(plan.facts().clone()))
     }
 
@@ -265,7 +324,35 @@ impl Traffic {
                 "shortened_gaps": facts.shortened_gaps,
             })
         });
-        json!({ "source": source, "plan": plan })
+        let scale = self
+            .rating
+            .scale()
+            .map(|(method, factor)| json!({ "method": method.to_string(), "factor": factor }));
+        let dequantise = self.rating.dequantise().map(|how| how.to_string());
+        json!({ "source": source, "plan": plan, "scale": scale, "dequantise": dequantise })
+    }
+
+    /// What was asked and planned, and what was sent where that is known, as the manifest keeps it.
+    pub(super) fn fidelity(&self, sent: Option<&SentFigures>) -> Value {
+        let planned = self.fidelity.as_ref();
+        if planned.is_none() && sent.is_none() {
+            return Value::Null;
+        }
+        json!({ "plan": planned, "sent": sent })
+    }
+
+    /// The same in words.
+    pub(super) fn fidelity_words(&self, sent: Option<&SentFigures>) -> Option<String> {
+        self.fidelity.as_ref().map(|figures| fidelity::words(figures, sent))
+    }
+
+    /// How the source got its rate, as the manifest keeps it.
+    pub(super) fn scale(&self) -> (String, f64) {
+        match self.rating.scale() {
+            _ if self.shape.closed_loop => ("closed".to_owned(), 1.0),
+            Some((method, factor)) => (method.to_string(), factor),
+            None => ("compress".to_owned(), self.shape.speed.as_f64()),
+        }
     }
 
     /// What could not be said before the rows were read: counts on a stream.
@@ -283,8 +370,7 @@ impl Traffic {
     }
 }
 
-fn shape(args: &RunArgs) -> Shape {
-    let shape = &args.shape;
+fn shape(shape: &ShapeArgs) -> Shape {
     Shape {
         speed: shape.speed,
         from: shape.from,
@@ -299,8 +385,7 @@ fn shape(args: &RunArgs) -> Shape {
     }
 }
 
-fn read_options(args: &RunArgs) -> ReadOptions {
-    let reading = &args.reading;
+pub(super) fn read_options(reading: &ReadArgs) -> ReadOptions {
     ReadOptions {
         format: reading.format,
         time_unit: reading.time_unit,

@@ -75,8 +75,7 @@ impl RowText {
             number(line, block);
         }
         line.push(b',');
-        // Copies of a row, which have numbers of their own, come later.
-        number(line, request.row);
+        number(line, request.source_row.unwrap_or(request.row));
         line.push(b'\n');
         line
     }

@@ -11,8 +11,10 @@
 
 mod csv;
 mod facts;
+pub mod fidelity;
 mod fit;
 mod plan;
+pub mod rate;
 mod shape;
 mod window;
 

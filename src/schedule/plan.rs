@@ -4,6 +4,7 @@
 //! that an endless source ends, and a pipe is not waited for.
 
 use super::facts::{End, Tally};
+use super::fidelity::Fidelity;
 use super::fit::{Fit, total_tok};
 use super::window::Window;
 use super::{PlanFacts, Planned, Shape};
@@ -23,6 +24,7 @@ where
         window: Window::new(shape.from, shape.to),
         tally: Tally::new(shape.limit.is_some() || duration.is_some()),
         last_due: Nanos::ZERO,
+        fidelity: None,
         shape: Shape { max_gap, duration, ..shape.clone() },
     }
 }
@@ -36,6 +38,7 @@ pub struct Plan<I> {
     tally: Tally,
     /// Due time of the row before; `t0` for the first.
     last_due: Nanos,
+    fidelity: Option<Box<Fidelity>>,
 }
 
 /// Where a row falls on the replayed time line.
@@ -85,6 +88,18 @@ where
 }
 
 impl<I> Plan<I> {
+    /// Gathers what is asked and planned as well.
+    #[must_use]
+    pub fn with_fidelity(mut self) -> Self {
+        self.fidelity = Some(Box::default());
+        self
+    }
+
+    /// What was asked and planned so far, where [`Self::with_fidelity`] asked for it.
+    pub fn fidelity(&self) -> Option<&Fidelity> {
+        self.fidelity.as_deref()
+    }
+
     /// What the plan amounts to so far; complete once the iterator has ended.
     pub fn facts(&self) -> &PlanFacts {
         &self.tally.facts
@@ -108,6 +123,10 @@ impl<I> Plan<I> {
 
     fn planned(&mut self, mut request: Request, step: Step) -> Planned {
         self.last_due = step.due;
+        if let Some(fidelity) = &mut self.fidelity {
+            let at = (!self.shape.closed_loop).then_some(request.at);
+            fidelity.asked.add(at, &request);
+        }
         let facts = &mut self.tally.facts;
         facts.removed += step.removed;
         facts.shortened_gaps += u64::from(step.removed > Nanos::ZERO);
@@ -135,6 +154,9 @@ impl<I> Plan<I> {
         let due = (!self.shape.closed_loop).then_some(step.due);
         let planned = Planned { index: facts.rows, due, request };
         self.tally.planned(&planned);
+        if let Some(fidelity) = &mut self.fidelity {
+            fidelity.planned.add(due, &planned.request);
+        }
         planned
     }
 }

@@ -233,6 +233,7 @@ fn errors_pass_through_in_their_place() {
 #[test]
 fn the_plan_file_is_what_the_hash_is_over() {
     let request = Request {
+        source_row: None,
         row: 18_446_744_073_709_551_615,
         at: Nanos(1_000_000_001),
         input_tok: 1_024,

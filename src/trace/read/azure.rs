@@ -7,7 +7,7 @@ use super::date::DateReader;
 use super::error::{Fault, TraceError};
 use super::fields::{Columns, Fields};
 use super::number::token_count;
-use super::rows::Parsed;
+use super::rows::{Parsed, ReadRow};
 use crate::trace::Request;
 
 const NAMES: [&str; 4] = ["TIMESTAMP", "ContextTokens", "GeneratedTokens", "NumImages"];
@@ -20,8 +20,6 @@ pub(super) struct Azure {
     places: [usize; REQUIRED],
     fields: Fields,
     dates: DateReader,
-    /// Whether the rows so far name their offset from UTC.
-    has_offset: Option<bool>,
 }
 
 impl Azure {
@@ -30,40 +28,23 @@ impl Azure {
         let places = [0, 1, 2].map(|known| {
             columns.places[known].expect("Columns::read refuses a header without these")
         });
-        Ok(Self {
-            columns,
-            places,
-            fields: Fields::new(),
-            dates: DateReader::default(),
-            has_offset: None,
-        })
+        Ok(Self { columns, places, fields: Fields::new(), dates: DateReader::default() })
     }
+}
 
-    /// Columns whose content is not replayed.
-    pub(super) fn ignored(&self) -> Vec<String> {
+impl ReadRow for Azure {
+    fn ignored(&self) -> Vec<String> {
         let images = self.columns.places[3].map(|_| NAMES[3].to_owned());
         images.into_iter().chain(self.columns.unknown.iter().cloned()).collect()
     }
 
-    pub(super) fn read(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
+    fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         self.fields.split(line)?;
         self.columns.check_count(&self.fields)?;
         let [time, input, output] = self.places.map(|place| self.fields.get(line, place));
-        let stamp = self.dates.read(time).map_err(|what| Fault::at(NAMES[0], what))?;
-        if *self.has_offset.get_or_insert(stamp.has_offset) != stamp.has_offset {
-            let (this, others) = if stamp.has_offset { ("an", "none") } else { ("no", "one") };
-            return Err(Fault::at(
-                NAMES[0],
-                format!(
-                    "the time stamp has {this} offset from UTC, earlier rows have {others}; write all alike"
-                ),
-            ));
-        }
+        let at_ns = self.dates.read_alike(time).map_err(|what| Fault::at(NAMES[0], what))?;
         let input_tok = token_count(input).map_err(|what| Fault::at(NAMES[1], what))?;
         let output_tok = token_count(output).map_err(|what| Fault::at(NAMES[2], what))?;
-        Ok(Parsed {
-            at_ns: stamp.ns,
-            request: Request { input_tok, output_tok, ..Request::default() },
-        })
+        Ok(Some(Parsed { at_ns, request: Request { input_tok, output_tok, ..Request::default() } }))
     }
 }

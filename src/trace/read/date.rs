@@ -1,4 +1,4 @@
-//! Date time stamps of Azure's traces into nanoseconds since 1970, by hand.
+//! Date time stamps into nanoseconds since 1970, by hand.
 //!
 //! One fixed shape, `YYYY-MM-DD HH:MM:SS`, with `T` or a space, up to nine fractional digits, and no
 //! zone, `Z` or an offset. A calendar library would do it too, at several times the cost of the rest
@@ -24,6 +24,8 @@ pub(super) struct Stamp {
 pub(super) struct DateReader {
     text: [u8; 10],
     days: i64,
+    /// Whether the rows so far name their offset from UTC.
+    has_offset: Option<bool>,
 }
 
 impl DateReader {
@@ -41,6 +43,20 @@ impl DateReader {
         let offset_s = zone_offset_s(zone).map_err(|what| bad(text, what))?;
         let utc_s = self.days * 86_400 + seconds - offset_s.unwrap_or(0);
         Ok(Stamp { ns: utc_s * NS_PER_S + fraction_ns, has_offset: offset_s.is_some() })
+    }
+}
+
+impl DateReader {
+    /// Nanoseconds since 1970, of time stamps that all name their offset from UTC, or all do not.
+    pub(super) fn read_alike(&mut self, text: &[u8]) -> Result<i64, String> {
+        let stamp = self.read(text)?;
+        if *self.has_offset.get_or_insert(stamp.has_offset) == stamp.has_offset {
+            return Ok(stamp.ns);
+        }
+        let (this, others) = if stamp.has_offset { ("an", "none") } else { ("no", "one") };
+        Err(format!(
+            "the time stamp has {this} offset from UTC, earlier rows have {others}; write all alike"
+        ))
     }
 }
 

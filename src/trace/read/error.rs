@@ -57,6 +57,14 @@ pub enum TraceError {
         /// The most that is read.
         limit: u32,
     },
+    /// Lines, but none that is a request.
+    #[error("read {file}: none of its {rows} entries is a request that generates text")]
+    NoRequests {
+        /// As the user wrote it.
+        file: String,
+        /// Entries of another kind.
+        rows: u64,
+    },
     /// Every row is a failed one, and those are dropped.
     #[error(
         "read {file}: all {rows} rows are recorded with output 0 (failed requests) and were dropped; \
@@ -174,6 +182,12 @@ pub enum TraceError {
         /// As the user wrote it.
         file: String,
     },
+    /// Rows that cannot be shaped as was asked.
+    #[error("{problem}")]
+    Unfit {
+        /// What is wrong, and what to do.
+        problem: String,
+    },
     /// An option's value is none of its words.
     #[error("unknown {option} `{word}`; write one of {words}")]
     Word {
@@ -189,10 +203,27 @@ pub enum TraceError {
     BlockTok,
 }
 
+impl TraceError {
+    /// The line that is at fault, where one is.
+    #[must_use]
+    pub fn line(&self) -> Option<u64> {
+        match self {
+            Self::Row { line, .. }
+            | Self::Torn { line, .. }
+            | Self::TooLong { line, .. }
+            | Self::LongLine { line, .. }
+            | Self::Header { line, .. }
+            | Self::OutOfOrder { line, .. } => Some(*line),
+            _ => None,
+        }
+    }
+}
+
 /// Completes the message on an unknown format.
 const KNOWN_FORMATS: &str = "known are native (CSV or JSONL with at_s,input_tok,output_tok), azure (CSV \
-    with TIMESTAMP,ContextTokens,GeneratedTokens) and mooncake (JSONL with timestamp, input_length, \
-    output_length, hash_ids), each also as .gz or .zst; `--format` overrules";
+    with TIMESTAMP,ContextTokens,GeneratedTokens), mooncake (JSONL with timestamp, input_length, \
+    output_length, hash_ids), burstgpt, bailian, ragpulse, weka, tracelab, lengths (vidur, etalon), otel, \
+    litellm, dynamo and sglang, each also as .gz or .zst; `--format` overrules";
 
 /// What is wrong with a row, before its place is known.
 #[derive(Debug, PartialEq, Eq)]

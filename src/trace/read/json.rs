@@ -3,12 +3,14 @@
 //! Values stay as they were written, so that a number never passes through floating point and a body
 //! is kept to the byte. No value tree is built; unknown keys are skipped and their names kept.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::error::{Fault, shorten};
+use super::number::token_count;
 use super::plain::Scan;
 
 /// Names of unknown keys that are remembered; a hostile file must not fill memory with them.
@@ -132,6 +134,86 @@ pub(super) fn number_text<'a>(raw: &'a str, key: &str) -> Result<&'a [u8], Fault
             Err(Fault::at(key, format!("`{}` is not a number; write one", shorten(raw.as_bytes()))))
         }
         _ => Ok(raw.as_bytes()),
+    }
+}
+
+/// What `serde_json` found within a value, and where in it.
+pub(super) fn json_fault(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let what = message.split(" at line ").next().unwrap_or(&message);
+    match (error.line(), error.column()) {
+        (0, _) => what.to_owned(),
+        (1, byte) => format!("{what} (byte {byte})"),
+        (line, byte) => format!("{what} (its line {line}, byte {byte})"),
+    }
+}
+
+/// A name: text, or a number taken as text. Empty text is no name.
+pub(super) fn word<'a>(raw: &'a str, key: &str) -> Result<Option<Cow<'a, str>>, Fault> {
+    let text = match raw.as_bytes().first() {
+        Some(b'"') => Cow::Owned(text(raw, key)?),
+        Some(b'0'..=b'9' | b'-') => Cow::Borrowed(raw),
+        _ => return Err(Fault::at(key, "is neither text nor a number; write text")),
+    };
+    Ok(Some(text).filter(|text| !text.is_empty()))
+}
+
+pub(super) fn text(raw: &str, key: &str) -> Result<String, Fault> {
+    serde_json::from_str(raw).map_err(|_| Fault::at(key, "is no text; write a JSON string"))
+}
+
+/// The keys of one object, told by the names of their format.
+pub(super) struct JsonRow<'a, const N: usize> {
+    pub(super) slots: Slots<'a, N>,
+    names: &'static [&'static str; N],
+}
+
+impl<'a, const N: usize> JsonRow<'a, N> {
+    /// Reads a line.
+    pub(super) fn read(
+        line: &'a [u8],
+        names: &'static [&'static str; N],
+        unknown: &mut Vec<String>,
+    ) -> Result<Self, Fault> {
+        Ok(Self { slots: read_object(line, names, unknown)?, names })
+    }
+
+    /// Reads an object within a row, if it is there; what it does not know is of no interest.
+    pub(super) fn nested(
+        raw: Option<&'a str>,
+        key: &str,
+        names: &'static [&'static str; N],
+    ) -> Result<Self, Fault> {
+        let Some(raw) = raw else { return Ok(Self { slots: [None; N], names }) };
+        if !raw.starts_with('{') {
+            return Err(Fault::at(key, "is no JSON object; write one"));
+        }
+        Self::read(raw.as_bytes(), names, &mut Vec::new())
+    }
+
+    /// The text of a number that must be there.
+    pub(super) fn number(&self, name: usize) -> Result<&'a [u8], Fault> {
+        self.number_if_any(name)?
+            .ok_or_else(|| Fault::at(self.names[name], "the key is missing; every row needs it"))
+    }
+
+    pub(super) fn number_if_any(&self, name: usize) -> Result<Option<&'a [u8]>, Fault> {
+        self.slots[name].map(|raw| number_text(raw, self.names[name])).transpose()
+    }
+
+    /// A token count that must be there.
+    pub(super) fn tokens(&self, name: usize) -> Result<u32, Fault> {
+        token_count(self.number(name)?).map_err(|what| Fault::at(self.names[name], what))
+    }
+
+    pub(super) fn tokens_if_any(&self, name: usize) -> Result<Option<u32>, Fault> {
+        let count = |text| token_count(text).map_err(|what| Fault::at(self.names[name], what));
+        self.number_if_any(name)?.map(count).transpose()
+    }
+
+    /// A name that may be there.
+    pub(super) fn word(&self, name: usize) -> Result<Option<Cow<'a, str>>, Fault> {
+        self.slots[name].map(|raw| word(raw, self.names[name])).transpose().map(Option::flatten)
     }
 }
 

@@ -12,6 +12,8 @@ pub(super) const LINE_LIMIT_BYTES: usize = 64 << 20;
 const CHUNK_BYTES: usize = 256 << 10;
 /// What the first read after a jump asks for: a page or so, since the next row may be far away again.
 const JUMP_BYTES: usize = 4 << 10;
+/// How far [`LineReader::ahead`] looks.
+const AHEAD_BYTES: usize = 64 << 10;
 /// UTF-8's byte order mark, as spreadsheets write it.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -123,6 +125,21 @@ impl<R: Read> LineReader<R> {
         (self.start, self.offset) = self.previous;
         self.scanned = self.start;
         self.number -= 1;
+    }
+
+    /// What comes next, without handing it out: up to `AHEAD_BYTES`, or to the end.
+    pub(super) fn ahead(&mut self) -> io::Result<&[u8]> {
+        while !self.ended && self.end - self.start < AHEAD_BYTES {
+            self.fill()?;
+        }
+        Ok(&self.buffer[self.start..self.end])
+    }
+
+    /// All that was not yet handed out, as bytes.
+    pub(super) fn into_rest(mut self) -> impl Read {
+        self.buffer.truncate(self.end);
+        self.buffer.drain(..self.start);
+        io::Cursor::new(self.buffer).chain(self.source)
     }
 
     /// One read, into a buffer that holds at least the unfinished line.

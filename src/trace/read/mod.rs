@@ -8,33 +8,52 @@
 //! Deliberately absent: knowledge of when rows will be sent, of prompts' words, of what spans rows (turns
 //! in order), of a clock, and of guessing: a row that cannot be read exactly is an error that says where.
 
+mod aiperf;
 mod azure;
+mod bailian;
+mod blocks;
+mod burstgpt;
 mod date;
+mod dynamo;
 mod error;
 mod fields;
+mod format;
+mod held;
 mod json;
+mod lengths;
 mod lines;
+mod litellm;
 mod mooncake;
 mod native;
 mod notices;
 mod number;
 mod order;
+mod otel;
 mod plain;
+mod ragpulse;
 mod rows;
 mod scan;
+mod sglang;
 mod sniff;
 mod source;
+mod table;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod tracelab;
+mod turns;
+mod walk;
+mod weka;
+mod words;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 pub use self::error::TraceError;
-pub use self::scan::Facts;
+pub use self::format::Format;
+pub use self::scan::{Facts, TraceClock};
 pub use self::trace::{Trace, open, open_with_progress};
+pub use self::walk::{Walked, walk};
 
 /// Where a trace comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,17 +62,6 @@ pub enum Input {
     File(PathBuf),
     /// Standard input, which is streamed once and neither validated before nor sorted.
     Stdin,
-}
-
-/// A format of trace rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// underfire's own, CSV or JSONL.
-    Native,
-    /// Azure's public LLM traces of 2023, 2024 and 2025, CSV.
-    Azure,
-    /// Mooncake's public traces, JSONL.
-    Mooncake,
 }
 
 /// The unit of a time that is written as a bare number.
@@ -92,29 +100,6 @@ pub struct ReadOptions {
     pub failed: Failed,
     /// Skips the validating pass. A row out of order is then an error when it is met.
     pub assume_sorted: bool,
-}
-
-impl FromStr for Format {
-    type Err = TraceError;
-
-    fn from_str(word: &str) -> Result<Self, TraceError> {
-        match word {
-            "native" => Ok(Self::Native),
-            "azure" => Ok(Self::Azure),
-            "mooncake" => Ok(Self::Mooncake),
-            _ => Err(unknown_word("trace format", word, "native, azure, mooncake")),
-        }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Native => "native",
-            Self::Azure => "azure",
-            Self::Mooncake => "mooncake",
-        })
-    }
 }
 
 impl FromStr for TimeUnit {

@@ -1,18 +1,41 @@
 //! Mooncake's traces: JSONL of `timestamp` (ms), `input_length`, `output_length`, `hash_ids`.
 //!
 //! Two readers of one grammar: a short scanner for rows of plain integers and known keys, which is every
-//! row of the published files, and the general JSON reader for all else and for every error message.
-//! Session and prompt keys that other tools add are noticed, not replayed.
+//! row of the published files, and the general JSON reader for all else and for every error message. The
+//! general one also takes the keys that other tools add to these ([`super::aiperf`]).
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::TimeUnit;
+use super::aiperf::{self, DELAY, SESSION};
+use super::blocks::{Fit, prefix};
 use super::error::Fault;
-use super::json::{id_list, number_text, read_object};
-use super::number::{time_ns, token_count};
+use super::json::{JsonRow, id_list};
+use super::number::{float_time_ns, time_ns};
 use super::plain::Scan;
-use super::rows::Parsed;
-use crate::trace::{Prefix, Request};
+use super::rows::{Parsed, ReadRow};
+use crate::trace::Request;
+use crate::units::Nanos;
 
-const NAMES: [&str; 4] = ["timestamp", "input_length", "output_length", "hash_ids"];
+pub(super) const TOTAL: usize = 11;
+pub(super) const NAMES: [&str; TOTAL] = [
+    "timestamp",
+    "input_length",
+    "output_length",
+    "hash_ids",
+    "session_id",
+    "delay",
+    "text_input",
+    "messages",
+    "tools",
+    "payload",
+    "extra",
+];
+const TIME: usize = 0;
+pub(super) const INPUT: usize = 1;
+pub(super) const OUTPUT: usize = 2;
+const IDS: usize = 3;
 /// Tokens that one of Mooncake's ids stands for.
 pub(super) const BLOCK_TOK: u32 = 512;
 
@@ -20,68 +43,117 @@ pub(super) const BLOCK_TOK: u32 = 512;
 pub(super) struct Mooncake {
     unit: TimeUnit,
     block_tok: u32,
+    fit: Fit,
     /// Whether rows so far were plain. A file is of one hand: once the short scanner has failed, trying
     /// it on every row would only cost.
     is_plain: bool,
+    /// Latest time of each session: a turn without a time of its own comes after it.
+    sessions: HashMap<Arc<str>, i64>,
+    /// Whether such a turn was met.
+    leans: bool,
+    /// Rows whose prompt's length is an estimate.
+    estimates: u64,
     /// Keys met and not replayed.
-    pub(super) unknown: Vec<String>,
+    unknown: Vec<String>,
 }
 
 impl Mooncake {
-    pub(super) fn new(unit: TimeUnit, block_tok: u32) -> Self {
-        Self { unit, block_tok, is_plain: true, unknown: Vec::new() }
-    }
-
-    pub(super) fn read(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
-        if self.is_plain {
-            if let Some((time, lengths, ids)) = scan_plain(line, self.block_tok) {
-                return self.row(time, lengths, ids);
-            }
-            self.is_plain = false;
+    pub(super) fn new(unit: TimeUnit, block_tok: u32, fit: Fit) -> Self {
+        Self {
+            unit,
+            block_tok,
+            fit,
+            is_plain: true,
+            sessions: HashMap::new(),
+            leans: false,
+            estimates: 0,
+            unknown: Vec::new(),
         }
-        self.read_any(line)
     }
 
     /// The general reader.
     fn read_any(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
-        let [time, input, output, ids] = read_object(line, &NAMES, &mut self.unknown)?;
-        let length = |raw, name: usize| {
-            token_count(required(raw, name)?).map_err(|what| Fault::at(NAMES[name], what))
-        };
-        let ids = ids.map(|raw| id_list(raw, NAMES[3])).transpose()?;
-        self.row(required(time, 0)?, [length(input, 1)?, length(output, 2)?], ids)
+        let row = JsonRow::read(line, &NAMES, &mut self.unknown)?;
+        let session: Option<Arc<str>> = row.word(SESSION)?.map(|name| name.as_ref().into());
+        let delay = row.number_if_any(DELAY)?;
+        let think = delay
+            .map(|text| {
+                float_time_ns(text, self.unit).map_err(|what| Fault::at(NAMES[DELAY], what))
+            })
+            .transpose()?;
+        let at_ns = self.time(&row, session.as_ref())?;
+        let words = aiperf::words(&row)?;
+        self.estimates += u64::from(words.is_estimate);
+        let ids = row.slots[IDS].map(|raw| id_list(raw, NAMES[IDS])).transpose()?;
+        let mut parsed = self.row(at_ns, [words.input_tok, words.output_tok], ids)?;
+        // A pause is one after an earlier turn of the session.
+        let follows = session.as_ref().is_some_and(|name| self.sessions.contains_key(name));
+        parsed.request.think = think.filter(|_| follows).map(|ns| Nanos(ns.unsigned_abs()));
+        parsed.request.content = words.content;
+        if let Some(name) = &session {
+            let latest = self.sessions.entry(Arc::clone(name)).or_insert(at_ns);
+            *latest = at_ns.max(*latest);
+        }
+        parsed.request.session = session;
+        Ok(parsed)
     }
 
-    fn row(&self, time: &[u8], lengths: [u32; 2], ids: Option<Vec<u64>>) -> Result<Parsed, Fault> {
-        let [input_tok, output_tok] = lengths;
-        let at_ns = time_ns(time, self.unit).map_err(|what| Fault::at(NAMES[0], what))?;
-        let expected = input_tok.div_ceil(self.block_tok) as usize;
-        if let Some(ids) = &ids
-            && ids.len() != expected
-        {
-            return Err(Fault::at(
-                NAMES[3],
-                format!(
-                    "{} ids, but {input_tok} tokens in blocks of {} need {expected}; name the trace's block \
-                 size with `--block-tok`",
-                    ids.len(),
-                    self.block_tok
-                ),
-            ));
+    /// The row's time, or that of the turn before it.
+    fn time(&mut self, row: &JsonRow<'_, TOTAL>, session: Option<&Arc<str>>) -> Result<i64, Fault> {
+        if let Some(text) = row.number_if_any(TIME)? {
+            return time_ns(text, self.unit).map_err(|what| Fault::at(NAMES[TIME], what));
         }
-        let prefix = ids.filter(|ids| !ids.is_empty()).map(|ids| {
-            Box::new(Prefix { blocks: ids.into_boxed_slice(), block_tok: self.block_tok })
-        });
-        Ok(Parsed {
-            at_ns,
-            request: Request { input_tok, output_tok, prefix, ..Request::default() },
+        let before = session.and_then(|name| self.sessions.get(name).copied());
+        self.leans |= before.is_some();
+        before.ok_or_else(|| {
+            Fault::at(
+                NAMES[TIME],
+                "the key is missing; every row needs it, but later turns of a `session_id` that wait for a \
+                 `delay`",
+            )
         })
+    }
+
+    fn row(&self, at_ns: i64, lengths: [u32; 2], ids: Option<Vec<u64>>) -> Result<Parsed, Fault> {
+        let [input_tok, output_tok] = lengths;
+        let prefix = match ids {
+            Some(ids) => prefix(ids, input_tok, self.block_tok, self.fit, NAMES[IDS])?,
+            None => None,
+        };
+        let request = Request { input_tok, output_tok, prefix, ..Request::default() };
+        Ok(Parsed { at_ns, request })
     }
 }
 
-fn required(raw: Option<&str>, name: usize) -> Result<&[u8], Fault> {
-    let missing = || Fault::at(NAMES[name], "the key is missing; every row needs it");
-    number_text(raw.ok_or_else(missing)?, NAMES[name])
+impl ReadRow for Mooncake {
+    fn ignored(&self) -> Vec<String> {
+        self.unknown.clone()
+    }
+
+    fn leans(&self) -> bool {
+        self.leans
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let remark = format!(
+            "{} rows give their prompt in words and no `input_length`; their words are sent as they are, \
+             and their length is taken as 4 bytes a token",
+            self.estimates
+        );
+        (self.estimates > 0).then_some(remark).into_iter().collect()
+    }
+
+    fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
+        if self.is_plain {
+            if let Some((time, lengths, ids)) = scan_plain(line, self.block_tok) {
+                let at_ns =
+                    time_ns(time, self.unit).map_err(|what| Fault::at(NAMES[TIME], what))?;
+                return self.row(at_ns, lengths, ids).map(Some);
+            }
+            self.is_plain = false;
+        }
+        self.read_any(line).map(Some)
+    }
 }
 
 /// Time as written, input and output length, ids.
@@ -130,8 +202,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(line: &str) -> Result<Parsed, String> {
-        Mooncake::new(TimeUnit::Ms, 512)
+        Mooncake::new(TimeUnit::Ms, 512, Fit::Partial)
             .read(line.as_bytes())
+            .map(|row| row.expect("every line is a row"))
             .map_err(|fault| format!("{:?} {}", fault.column, fault.problem))
     }
 
@@ -237,9 +310,10 @@ mod tests {
                 line[place] = byte;
             }
             if let Some((time, lengths, ids)) = scan_plain(&line, 512) {
-                let mut reader = Mooncake::new(TimeUnit::Ms, 512);
+                let mut reader = Mooncake::new(TimeUnit::Ms, 512, Fit::Partial);
                 let general = reader.read_any(&line).map(|row| format!("{row:?}"));
-                let short = reader.row(time, lengths, ids).map(|row| format!("{row:?}"));
+                let at_ns = time_ns(time, TimeUnit::Ms).unwrap();
+                let short = reader.row(at_ns, lengths, ids).map(|row| format!("{row:?}"));
                 prop_assert_eq!(short, general);
                 prop_assert!(reader.unknown.is_empty());
             } else {

@@ -11,16 +11,17 @@ use serde_json::value::RawValue;
 use super::TimeUnit;
 use super::error::{Fault, TraceError};
 use super::fields::{Columns, Fields};
-use super::json::{id_list, number_text, read_object};
+use super::json::{id_list, number_text, read_object, text, word};
 use super::mooncake::BLOCK_TOK;
 use super::number::{block_id, time_ns, token_count};
-use super::rows::Parsed;
+use super::rows::{Parsed, ReadRow};
+use super::words::Words;
 use crate::trace::{Content, Prefix, Request};
 use crate::units::Nanos;
 
 const REQUIRED: usize = 3;
-/// CSV columns. JSONL has the same keys and [`JSON_NAMES`]' last three.
-const NAMES: [&str; 9] = [
+/// CSV columns; `row` is the number of the row whose words these are, where a file keeps those of another. JSONL has the same keys and [`JSON_NAMES`]' last three.
+const NAMES: [&str; 10] = [
     "at_s",
     "input_tok",
     "output_tok",
@@ -30,8 +31,9 @@ const NAMES: [&str; 9] = [
     "class",
     "blocks",
     "block_tok",
+    "row",
 ];
-const JSON_NAMES: [&str; 12] = [
+const JSON_NAMES: [&str; 13] = [
     "at_s",
     "input_tok",
     "output_tok",
@@ -41,6 +43,7 @@ const JSON_NAMES: [&str; 12] = [
     "class",
     "blocks",
     "block_tok",
+    "row",
     "prompt",
     "messages",
     "body",
@@ -58,6 +61,7 @@ struct Cells<'a> {
     class: Option<Cow<'a, str>>,
     blocks: Vec<u64>,
     block_tok: Option<&'a [u8]>,
+    row: Option<&'a [u8]>,
     content: Option<Box<Content>>,
 }
 
@@ -66,8 +70,7 @@ struct Rules {
     unit: TimeUnit,
     /// `--block-tok`, which overrules the rows.
     block_tok: Option<u32>,
-    /// The class of the row before: a file has few, and their rows share one text.
-    last_class: Option<Arc<str>>,
+    classes: Words,
 }
 
 impl Rules {
@@ -99,9 +102,13 @@ impl Rules {
             session: cells.session.map(Arc::from),
             turn,
             think,
-            class: cells.class.map(|name| self.shared_class(&name)),
+            class: cells.class.map(|name| self.classes.shared(&name)),
             prefix,
             content: cells.content,
+            source_row: cells
+                .row
+                .map(|text| block_id(text).map_err(|what| Fault::at(NAMES[9], what)))
+                .transpose()?,
             ..Request::default()
         };
         Ok(Parsed { at_ns, request })
@@ -134,13 +141,6 @@ impl Rules {
         Ok((!blocks.is_empty())
             .then(|| Box::new(Prefix { blocks: blocks.into_boxed_slice(), block_tok })))
     }
-
-    fn shared_class(&mut self, name: &str) -> Arc<str> {
-        match &self.last_class {
-            Some(last) if **last == *name => Arc::clone(last),
-            _ => Arc::clone(self.last_class.insert(Arc::from(name))),
-        }
-    }
 }
 
 fn read_turn(text: &[u8]) -> Result<u32, Fault> {
@@ -152,7 +152,7 @@ fn read_turn(text: &[u8]) -> Result<u32, Fault> {
 
 /// Reads rows of a CSV file.
 pub(super) struct NativeCsv {
-    columns: Columns<9>,
+    columns: Columns<10>,
     fields: Fields,
     rules: Rules,
 }
@@ -166,16 +166,17 @@ impl NativeCsv {
         block_tok: Option<u32>,
     ) -> Result<Self, TraceError> {
         let columns = Columns::read(header, &NAMES, REQUIRED, file, line)?;
-        let rules = Rules { unit, block_tok, last_class: None };
+        let rules = Rules { unit, block_tok, classes: Words::default() };
         Ok(Self { columns, fields: Fields::new(), rules })
     }
+}
 
-    /// Columns that the format does not know.
-    pub(super) fn ignored(&self) -> Vec<String> {
+impl ReadRow for NativeCsv {
+    fn ignored(&self) -> Vec<String> {
         self.columns.unknown.clone()
     }
 
-    pub(super) fn read(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
+    fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         self.fields.split(line)?;
         self.columns.check_count(&self.fields)?;
         let cell = |name: usize| {
@@ -197,7 +198,7 @@ impl NativeCsv {
             .map(block_id)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|what| Fault::at(NAMES[7], what))?;
-        self.rules.row(Cells {
+        let cells = Cells {
             at: cell(0),
             input: cell(1),
             output: cell(2),
@@ -207,8 +208,10 @@ impl NativeCsv {
             class: word(6)?,
             blocks,
             block_tok: cell(8),
+            row: cell(9),
             content: None,
-        })
+        };
+        self.rules.row(cells).map(Some)
     }
 }
 
@@ -216,22 +219,28 @@ impl NativeCsv {
 pub(super) struct NativeJson {
     rules: Rules,
     /// Keys met that the format does not know.
-    pub(super) unknown: Vec<String>,
+    unknown: Vec<String>,
 }
 
 impl NativeJson {
     pub(super) fn new(unit: TimeUnit, block_tok: Option<u32>) -> Self {
-        Self { rules: Rules { unit, block_tok, last_class: None }, unknown: Vec::new() }
+        Self { rules: Rules { unit, block_tok, classes: Words::default() }, unknown: Vec::new() }
+    }
+}
+
+impl ReadRow for NativeJson {
+    fn ignored(&self) -> Vec<String> {
+        self.unknown.clone()
     }
 
-    pub(super) fn read(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
+    fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         let slots = read_object(line, &JSON_NAMES, &mut self.unknown)?;
         let number =
             |name: usize| slots[name].map(|raw| number_text(raw, JSON_NAMES[name])).transpose();
         let word = |name: usize| {
             slots[name].map(|raw| word(raw, JSON_NAMES[name])).transpose().map(Option::flatten)
         };
-        self.rules.row(Cells {
+        let cells = Cells {
             at: number(0)?,
             input: number(1)?,
             output: number(2)?,
@@ -241,23 +250,11 @@ impl NativeJson {
             class: word(6)?,
             blocks: slots[7].map(|raw| id_list(raw, NAMES[7])).transpose()?.unwrap_or_default(),
             block_tok: number(8)?,
-            content: content(slots[9], slots[10], slots[11])?,
-        })
+            row: number(9)?,
+            content: content(slots[10], slots[11], slots[12])?,
+        };
+        self.rules.row(cells).map(Some)
     }
-}
-
-/// A name: text, or a number taken as text. Empty text is no name.
-fn word<'a>(raw: &'a str, key: &str) -> Result<Option<Cow<'a, str>>, Fault> {
-    let text = match raw.as_bytes().first() {
-        Some(b'"') => Cow::Owned(text(raw, key)?),
-        Some(b'0'..=b'9' | b'-') => Cow::Borrowed(raw),
-        _ => return Err(Fault::at(key, "is neither text nor a number; write text")),
-    };
-    Ok(Some(text).filter(|text| !text.is_empty()))
-}
-
-fn text(raw: &str, key: &str) -> Result<String, Fault> {
-    serde_json::from_str(raw).map_err(|_| Fault::at(key, "is no text; write a JSON string"))
 }
 
 fn content(
@@ -278,8 +275,8 @@ fn content(
         .transpose()
     };
     Ok(Some(Box::new(Content {
-        prompt: prompt.map(|raw| text(raw, JSON_NAMES[9])).transpose()?,
-        messages: keep(messages, '[', JSON_NAMES[10], "array")?,
-        body: keep(body, '{', JSON_NAMES[11], "object")?,
+        prompt: prompt.map(|raw| text(raw, JSON_NAMES[10])).transpose()?,
+        messages: keep(messages, '[', JSON_NAMES[11], "array")?,
+        body: keep(body, '{', JSON_NAMES[12], "object")?,
     })))
 }

@@ -4,7 +4,7 @@
 //! them are in [`Facts`].
 
 use super::rows::Tally;
-use super::scan::{Facts, Scan};
+use super::scan::{Facts, Scan, TraceClock};
 use super::{Failed, Format, ReadOptions};
 use crate::units::{NS_PER_MS, NS_PER_S, Nanos};
 
@@ -31,8 +31,25 @@ pub(super) fn of_scan(scan: &Scan, format: Format, options: &ReadOptions) -> Vec
         first_raised_line: scan.first_raised_line,
     };
     notices.extend(of_tally(&tally, options.failed));
-    notices.extend(of_times(facts, format));
+    notices.extend(of_skipped(facts.rows_skipped, facts.rows_read));
+    notices.extend_from_slice(&scan.remarks);
+    match facts.clock {
+        TraceClock::Common => notices.extend(of_times(facts, format)),
+        TraceClock::PerSession => notices.push(PER_SESSION.to_owned()),
+        TraceClock::Absent => notices.push(NO_TIMES.to_owned()),
+    }
     notices
+}
+
+const PER_SESSION: &str = "every session counts from its own start, and the trace does not say when that was: \
+    all begin together at trace time 0; `--rate R` spreads them so that R requests a second arrive";
+const NO_TIMES: &str = "rows have no times; `--rate R` gives them those of R requests a second";
+
+/// Entries that are no request.
+pub(super) fn of_skipped(skipped: u64, read: u64) -> Option<String> {
+    (skipped > 0).then(|| {
+        format!("{skipped} of {read} entries are no request that generates text, and are left out")
+    })
 }
 
 /// What became of rows. Also said after a pass over a stream, where it cannot be known before.
@@ -81,13 +98,11 @@ pub(super) fn of_ignored(ignored: &[String], format: Format) -> Vec<String> {
 /// Options that say nothing about this format.
 pub(super) fn of_options(format: Format, options: &ReadOptions) -> Vec<String> {
     let mut notices = Vec::new();
-    if format == Format::Azure {
-        if options.time_unit.is_some() {
-            notices.push("`--time-unit` is ignored: azure rows hold dates".to_owned());
-        }
-        if options.block_tok.is_some() {
-            notices.push("`--block-tok` is ignored: azure rows hold no blocks".to_owned());
-        }
+    if options.time_unit.is_some() && format.unit().is_none() {
+        notices.push(format!("`--time-unit` is ignored: {format} rows hold dates"));
+    }
+    if options.block_tok.is_some() && !format.has_blocks() {
+        notices.push(format!("`--block-tok` is ignored: {format} rows hold no blocks"));
     }
     notices
 }
@@ -98,15 +113,13 @@ fn of_times(facts: &Facts, format: Format) -> Vec<String> {
     if facts.rows_kept > 1 && facts.distinct_times * 2 < facts.rows_kept {
         notices.push(format!(
             "time stamps are quantised: {} rows have {} distinct times, and rows of one time are sent at \
-             once, as recorded",
+             once, as recorded; `--dequantise uniform` spreads them",
             facts.rows_kept, facts.distinct_times
         ));
     }
-    let remedy = match format {
-        Format::Azure => "check the dates",
-        Format::Native | Format::Mooncake => {
-            "check the unit of its times and name it with `--time-unit s|ms|us|ns`"
-        }
+    let remedy = match format.unit() {
+        None => "check the dates",
+        Some(_) => "check the unit of its times and name it with `--time-unit s|ms|us|ns`",
     };
     let length = facts.last.since(facts.first);
     if facts.distinct_times > 1 && length < Nanos(NS_PER_MS) {

@@ -39,6 +39,27 @@ pub(super) fn time_ns(text: &[u8], unit: TimeUnit) -> Result<i64, String> {
         .map_err(|fault| say(text, fault, "a nanosecond", remedy))
 }
 
+/// A time that a program wrote from floating point (`5.8926549999999995`), to the nearest nanosecond.
+pub(super) fn float_time_ns(text: &[u8], unit: TimeUnit) -> Result<i64, String> {
+    match time_ns(text, unit) {
+        Err(message) if message.contains("is finer than") => {}
+        other => return other,
+    }
+    // Finer digits are there; a correctly rounded double has them only where it is below 2^53 ns.
+    let seconds = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<f64>().ok());
+    let scale = match unit {
+        TimeUnit::S => 1e9,
+        TimeUnit::Ms => 1e6,
+        TimeUnit::Us => 1e3,
+        TimeUnit::Ns => 1.0,
+    };
+    let ns = seconds.map(|value| (value * scale).round());
+    #[expect(clippy::cast_possible_truncation, reason = "checked to lie within i64")]
+    ns.filter(|ns| (0.0..9e18).contains(ns))
+        .map(|ns| ns as i64)
+        .ok_or_else(|| format!("`{}` is not a time", shorten(text)))
+}
+
 /// A block id.
 pub(super) fn block_id(text: &[u8]) -> Result<u64, String> {
     decimal(text, 0)

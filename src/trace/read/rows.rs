@@ -7,12 +7,21 @@ use std::io::{Read, Seek};
 use std::sync::Arc;
 
 use super::azure::Azure;
+use super::bailian::{self, Bailian};
+use super::blocks::Fit;
+use super::burstgpt::BurstGpt;
+use super::dynamo::Dynamo;
 use super::error::{Fault, TraceError};
+use super::lengths::Lengths;
 use super::lines::LineReader;
+use super::litellm::LiteLlm;
 use super::mooncake::{self, Mooncake};
 use super::native::{NativeCsv, NativeJson};
+use super::ragpulse::RagPulse;
+use super::sglang::SgLang;
 use super::sniff::{Dress, dress};
 use super::source::line_error;
+use super::tracelab::{self, Replay, Rounds};
 use super::{Failed, Format, ReadOptions, TimeUnit};
 use crate::trace::Request;
 use crate::units::Nanos;
@@ -36,30 +45,42 @@ pub(super) struct Row {
     pub(super) request: Request,
 }
 
-enum Parser {
-    Azure(Azure),
-    Mooncake(Mooncake),
-    NativeCsv(Box<NativeCsv>),
-    NativeJson(NativeJson),
-}
+/// What a format makes of its lines.
+pub(super) trait ReadRow: Send {
+    /// Reads one line; `None` where it is no request.
+    fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault>;
 
-impl Parser {
-    fn read(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
-        match self {
-            Self::Azure(reader) => reader.read(line),
-            Self::Mooncake(reader) => reader.read(line),
-            Self::NativeCsv(reader) => reader.read(line),
-            Self::NativeJson(reader) => reader.read(line),
-        }
+    /// Columns or keys met so far that are not replayed.
+    fn ignored(&self) -> Vec<String>;
+
+    /// What else should be known of the rows read so far, a line each.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether a row may depend on lines before it, so that none can be read by itself.
+    fn leans(&self) -> bool {
+        false
+    }
+
+    /// Whether rows have times at all.
+    fn has_times(&self) -> bool {
+        true
+    }
+
+    /// Whether times of all rows count from one origin, and not each session's from its own start.
+    fn has_common_clock(&self) -> bool {
+        true
     }
 }
 
 /// Reads rows of one format from lines.
 pub(super) struct RowReader<R> {
     lines: LineReader<R>,
-    parser: Parser,
+    parser: Box<dyn ReadRow>,
     name: Arc<str>,
     next_row: u64,
+    skipped: u64,
 }
 
 impl<R: Read> RowReader<R> {
@@ -75,28 +96,12 @@ impl<R: Read> RowReader<R> {
             None => return Err(TraceError::Empty { file: name.to_string() }),
         };
         let (first, number) = (&first.0[..], first.1);
-        let seconds = options.time_unit.unwrap_or(TimeUnit::S);
-        let parser = match (format, dress(first)) {
-            (Format::Azure, _) => Parser::Azure(Azure::new(first, &name, number)?),
-            (Format::Mooncake, _) => Parser::Mooncake(Mooncake::new(
-                options.time_unit.unwrap_or(TimeUnit::Ms),
-                options.block_tok.unwrap_or(mooncake::BLOCK_TOK),
-            )),
-            (Format::Native, Dress::Json) => {
-                Parser::NativeJson(NativeJson::new(seconds, options.block_tok))
-            }
-            (Format::Native, Dress::Csv) => Parser::NativeCsv(Box::new(NativeCsv::new(
-                first,
-                &name,
-                number,
-                seconds,
-                options.block_tok,
-            )?)),
-        };
-        if matches!(parser, Parser::Mooncake(_) | Parser::NativeJson(_)) {
+        let dress = dress(first);
+        let parser = parser(format, dress, first, options, &name, number)?;
+        if !has_header(format, dress) {
             lines.unread();
         }
-        Ok(Self { lines, parser, name, next_row: 0 })
+        Ok(Self { lines, parser, name, next_row: 0, skipped: 0 })
     }
 
     /// The next row of the file.
@@ -112,7 +117,12 @@ impl<R: Read> RowReader<R> {
             }
             let (number, offset) = (line.number, line.offset);
             let parsed = match self.parser.read(line.bytes) {
-                Ok(parsed) => parsed,
+                Ok(Some(parsed)) => parsed,
+                Ok(None) => {
+                    self.next_row += 1;
+                    self.skipped += 1;
+                    continue;
+                }
                 Err(fault) => {
                     let is_torn = !line.whole && looks_cut(line.bytes, &fault);
                     return Err(fault.located(&self.name, number, is_torn));
@@ -125,20 +135,21 @@ impl<R: Read> RowReader<R> {
             }
             let mut row =
                 Row { at_ns: parsed.at_ns, line: number, offset, request: parsed.request };
-            row.request.row = self.next_row;
+            // A file that was made of another says which row of that each of its own was.
+            row.request.row = row.request.source_row.take().unwrap_or(self.next_row);
             self.next_row += 1;
             return Ok(Some(row));
         }
     }
 
-    /// Columns or keys met so far that are not replayed.
-    pub(super) fn ignored(&self) -> Vec<String> {
-        match &self.parser {
-            Parser::Azure(reader) => reader.ignored(),
-            Parser::Mooncake(reader) => reader.unknown.clone(),
-            Parser::NativeCsv(reader) => reader.ignored(),
-            Parser::NativeJson(reader) => reader.unknown.clone(),
-        }
+    /// What the format makes of its lines, so far.
+    pub(super) fn format(&self) -> &dyn ReadRow {
+        &*self.parser
+    }
+
+    /// Lines so far that are no request.
+    pub(super) fn skipped(&self) -> u64 {
+        self.skipped
     }
 
     pub(super) fn name(&self) -> &str {
@@ -157,6 +168,52 @@ impl<R: Read + Seek> RowReader<R> {
             }
         }
     }
+}
+
+/// Whether the first line is a header.
+fn has_header(format: Format, dress: Dress) -> bool {
+    match format {
+        Format::Azure | Format::BurstGpt | Format::Lengths | Format::TraceLabReplay => true,
+        Format::Native | Format::LiteLlm => dress == Dress::Csv,
+        _ => false,
+    }
+}
+
+/// The reader of a format, which gets the first line where that is a header.
+fn parser(
+    format: Format,
+    dress: Dress,
+    first: &[u8],
+    options: &ReadOptions,
+    file: &str,
+    line: u64,
+) -> Result<Box<dyn ReadRow>, TraceError> {
+    let unit = options.time_unit.or(format.unit()).unwrap_or(TimeUnit::S);
+    let block_tok = options.block_tok;
+    let mooncake = |usual: u32, fit| Mooncake::new(unit, block_tok.unwrap_or(usual), fit);
+    Ok(match format {
+        Format::Azure => Box::new(Azure::new(first, file, line)?),
+        Format::BurstGpt => Box::new(BurstGpt::new(first, file, line, unit)?),
+        Format::Lengths => Box::new(Lengths::new(first, file, line, unit)?),
+        Format::Mooncake => Box::new(mooncake(mooncake::BLOCK_TOK, Fit::Partial)),
+        Format::TimedTrace => Box::new(mooncake(bailian::BLOCK_TOK, Fit::Either)),
+        Format::Bailian => Box::new(Bailian::new(unit, block_tok.unwrap_or(bailian::BLOCK_TOK))),
+        Format::RagPulse => Box::new(RagPulse::new(unit, block_tok)),
+        Format::TraceLab => Box::new(Rounds::new(block_tok.unwrap_or(tracelab::BLOCK_TOK))),
+        Format::TraceLabReplay => {
+            let block_tok = block_tok.unwrap_or(tracelab::BLOCK_TOK);
+            Box::new(Replay::new(first, file, line, unit, block_tok)?)
+        }
+        Format::LiteLlm if dress == Dress::Csv => Box::new(LiteLlm::csv(first, file, line)?),
+        Format::LiteLlm => Box::new(LiteLlm::json()),
+        Format::Dynamo => Box::new(Dynamo::new(unit, block_tok)),
+        Format::SgLang => Box::new(SgLang::default()),
+        Format::Native if dress == Dress::Csv => {
+            Box::new(NativeCsv::new(first, file, line, unit, block_tok)?)
+        }
+        // Those that are read as a whole never come here.
+        Format::Native | Format::Weka | Format::Otel => Box::new(NativeJson::new(unit, block_tok)),
+    })
 }
 
 /// Tokens of the longest prompt or completion that is read: ten times the longest context of any

@@ -7,10 +7,12 @@ use std::io::Read;
 use std::sync::Arc;
 
 use super::error::TraceError;
+use super::held::Whole;
 use super::order::{Entry, INDEX_LIMIT_BYTES, Order, ROWS_LIMIT_BYTES, memory_bytes};
-use super::rows::{Row, RowReader, Tally, trace_time};
+use super::rows::{ReadRow, Row, RowReader, Tally, trace_time};
 use super::source::Packing;
 use super::{Failed, Format};
+use crate::trace::Request;
 use crate::units::Nanos;
 
 /// What the validating pass found out about a whole file. Counts of kept rows unless said otherwise.
@@ -18,6 +20,8 @@ use crate::units::Nanos;
 pub struct Facts {
     /// Data rows in the file.
     pub rows_read: u64,
+    /// Those of them that are no request: other events, calls of another kind.
+    pub rows_skipped: u64,
     /// Rows that will be replayed.
     pub rows_kept: u64,
     /// Rows recorded with output 0, kept or dropped.
@@ -36,6 +40,20 @@ pub struct Facts {
     pub output_tok: u64,
     /// Number of different times. Far below `rows_kept` where the recorder rounded them.
     pub distinct_times: u64,
+    /// Whose clock the times are of.
+    pub clock: TraceClock,
+}
+
+/// Whose clock a trace's times are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TraceClock {
+    /// One for all rows.
+    #[default]
+    Common,
+    /// Each session counts from its own start, and nothing says when that was.
+    PerSession,
+    /// Rows have no times.
+    Absent,
 }
 
 /// Facts, and what later passes need.
@@ -46,6 +64,7 @@ pub(super) struct Scan {
     pub(super) order: Order,
     pub(super) first_raised_line: u64,
     pub(super) ignored: Vec<String>,
+    pub(super) remarks: Vec<String>,
 }
 
 /// Sums over one pass.
@@ -80,10 +99,11 @@ impl Sums {
         }
     }
 
-    fn add(&mut self, mut row: Row, failed: Failed) {
+    /// Counts a row, and gives it back where it is kept.
+    fn add(&mut self, mut row: Row, failed: Failed) -> Option<Row> {
         self.earliest_ns = self.earliest_ns.min(row.at_ns);
         if !self.tally.admit(&mut row, failed) {
-            return;
+            return None;
         }
         self.moved += u64::from(row.at_ns < self.latest_ns);
         self.distinct += u64::from(self.kept == 0 || row.at_ns > self.latest_ns);
@@ -93,6 +113,44 @@ impl Sums {
         self.memory_bytes += memory_bytes(&row);
         self.first_ns = self.first_ns.min(row.at_ns);
         self.latest_ns = self.latest_ns.max(row.at_ns);
+        Some(row)
+    }
+
+    /// Refuses a trace that has nothing to replay.
+    fn check_kept(&self, skipped: u64, file: impl FnOnce() -> String) -> Result<(), TraceError> {
+        let rows = self.tally.rows_read;
+        if rows == 0 && skipped > 0 {
+            return Err(TraceError::NoRequests { file: file(), rows: skipped });
+        }
+        if rows == 0 {
+            return Err(TraceError::NoRows { file: file() });
+        }
+        if self.kept == 0 {
+            return Err(TraceError::NothingKept { file: file(), rows });
+        }
+        Ok(())
+    }
+
+    /// Formats with an origin of their own keep it; the others count from wherever their clocks began.
+    fn zero_ns(&self, format: Format) -> i64 {
+        if format.has_own_zero() { 0 } else { self.earliest_ns }
+    }
+
+    fn facts(&self, zero_ns: i64, skipped: u64, clock: TraceClock) -> Facts {
+        Facts {
+            rows_read: self.tally.rows_read + skipped,
+            rows_skipped: skipped,
+            rows_kept: self.kept,
+            rows_failed: self.tally.rows_failed,
+            rows_raised: self.tally.rows_raised,
+            rows_moved: self.moved,
+            first: trace_time(self.first_ns, zero_ns),
+            last: trace_time(self.latest_ns, zero_ns),
+            input_tok: self.input_tok,
+            output_tok: self.output_tok,
+            distinct_times: self.distinct,
+            clock,
+        }
     }
 }
 
@@ -110,45 +168,86 @@ pub(super) fn scan<R: Read>(
         sums.add(row, failed);
         on_row();
     }
-    let ignored = reader.ignored();
+    let (skipped, about) = (reader.skipped(), reader.format());
+    let (ignored, remarks, leans) = (about.ignored(), about.remarks(), about.leans());
+    let clock = clock_of(about);
     let file = || reader.name().to_owned();
-    if sums.tally.rows_read == 0 {
-        return Err(TraceError::NoRows { file: file() });
-    }
-    if sums.kept == 0 {
-        return Err(TraceError::NothingKept { file: file(), rows: sums.tally.rows_read });
-    }
+    sums.check_kept(skipped, file)?;
     let mut order = Order::AsWritten;
     if sums.moved > 0 {
-        check_memory(&sums, packing, file())?;
+        let seekable = packing == Packing::Plain && !leans;
+        check_memory(&sums, packing, leans, file())?;
         let index = build_index(open()?, failed, sums.kept, on_row)?;
         sums.distinct = index.chunk_by(|a, b| a.at_ns == b.at_ns).count() as u64;
-        order = match packing {
-            Packing::Plain => Order::Index(Arc::new(index)),
-            Packing::Gzip | Packing::Zstd => Order::InMemory,
-        };
+        order = if seekable { Order::Index(Arc::new(index)) } else { Order::InMemory };
     }
-    // A native trace has its own zero; the others count from wherever their clocks began.
-    let zero_ns = if format == Format::Native { 0 } else { sums.earliest_ns };
-    let facts = Facts {
-        rows_read: sums.tally.rows_read,
-        rows_kept: sums.kept,
-        rows_failed: sums.tally.rows_failed,
-        rows_raised: sums.tally.rows_raised,
-        rows_moved: sums.moved,
-        first: trace_time(sums.first_ns, zero_ns),
-        last: trace_time(sums.latest_ns, zero_ns),
-        input_tok: sums.input_tok,
-        output_tok: sums.output_tok,
-        distinct_times: sums.distinct,
-    };
-    Ok(Scan { facts, zero_ns, order, first_raised_line: sums.tally.first_raised_line, ignored })
+    let zero_ns = sums.zero_ns(format);
+    let facts = sums.facts(zero_ns, skipped, clock);
+    let first_raised_line = sums.tally.first_raised_line;
+    Ok(Scan { facts, zero_ns, order, first_raised_line, ignored, remarks })
+}
+
+/// Whose clock a reader's rows are timed by.
+pub(super) fn clock_of(format: &dyn ReadRow) -> TraceClock {
+    match (format.has_times(), format.has_common_clock()) {
+        (false, _) => TraceClock::Absent,
+        (true, false) => TraceClock::PerSession,
+        (true, true) => TraceClock::Common,
+    }
+}
+
+/// The facts of rows that are all at hand, which are sorted and put on trace time.
+pub(super) fn settle(
+    whole: Whole,
+    format: Format,
+    failed: Failed,
+    name: &str,
+) -> Result<(Scan, Vec<Request>), TraceError> {
+    let Whole { taken, remarks, has_common_clock } = whole;
+    let mut sums = Sums::new();
+    let mut rows = Vec::with_capacity(taken.rows.len());
+    for row in taken.rows {
+        let at_ns = row.at_ns;
+        if let Some(row) = sums.add(row, failed) {
+            rows.push((at_ns, row.request));
+        }
+    }
+    sums.check_kept(taken.skipped, || name.to_owned())?;
+    // Stable: rows of equal time keep the order of the file.
+    rows.sort_by_key(|(at_ns, _)| *at_ns);
+    sums.distinct = rows.chunk_by(|a, b| a.0 == b.0).count() as u64;
+    let zero_ns = sums.zero_ns(format);
+    let requests = rows
+        .into_iter()
+        .map(|(at_ns, request)| Request { at: trace_time(at_ns, zero_ns), ..request });
+    let requests = requests.collect();
+    let clock = if has_common_clock { TraceClock::Common } else { TraceClock::PerSession };
+    if clock == TraceClock::PerSession {
+        // Sessions stand one after the other in their files; that says nothing of their order.
+        sums.moved = 0;
+    }
+    let facts = sums.facts(zero_ns, taken.skipped, clock);
+    let first_raised_line = sums.tally.first_raised_line;
+    let ignored = Vec::new();
+    let order = Order::AsWritten;
+    Ok((Scan { facts, zero_ns, order, first_raised_line, ignored, remarks }, requests))
 }
 
 /// Refuses to sort what would not fit, before anything is sent.
-fn check_memory(sums: &Sums, packing: Packing, file: String) -> Result<(), TraceError> {
+fn check_memory(
+    sums: &Sums,
+    packing: Packing,
+    leans: bool,
+    file: String,
+) -> Result<(), TraceError> {
     let index_bytes = sums.kept * size_of::<Entry>() as u64;
     let (what, need_bytes, limit_bytes, remedy) = match packing {
+        _ if leans => (
+            "rows that lean on those before them",
+            sums.memory_bytes + index_bytes,
+            ROWS_LIMIT_BYTES,
+            "cut the file into parts",
+        ),
         Packing::Plain => (
             "an index of its rows",
             index_bytes,
@@ -200,7 +299,7 @@ mod tests {
     fn what_cannot_be_sorted_within_the_limit_says_what_to_do() {
         let check = |packing, kept, memory_bytes, parts: &[&str]| {
             let sums = Sums { kept, memory_bytes, moved: 7, ..Sums::new() };
-            let outcome = check_memory(&sums, packing, "f.gz".to_owned());
+            let outcome = check_memory(&sums, packing, false, "f.gz".to_owned());
             let Err(error) = outcome else { return assert!(parts.is_empty()) };
             let message = error.to_string();
             assert!(

@@ -1,7 +1,8 @@
 //! Tells a trace's format from its first line.
 //!
-//! Content decides, not the file's name. A format that is merely close is refused rather than guessed
-//! at: Bailian's rows have Mooncake's keys, but seconds for milliseconds and blocks of 16 for 512.
+//! Content decides, not the file's name. Formats share keys and mean different things by them (Bailian's
+//! rows have Mooncake's, but seconds for milliseconds and blocks of 16 for 512), so what a format alone
+//! has is looked for first; what is merely close is refused rather than guessed at.
 
 use super::Format;
 use super::fields::Fields;
@@ -19,85 +20,109 @@ pub(super) fn dress(first: &[u8]) -> Dress {
     if first.trim_ascii_start().first() == Some(&b'{') { Dress::Json } else { Dress::Csv }
 }
 
-/// The format of the first line that is not blank, or a hint at what it is instead.
-pub(super) fn format_of(first: &[u8]) -> Result<Format, String> {
+/// The format of a file by its first line that is not blank, or a hint at what it is instead. `ahead` is
+/// as much of the file, from that line on, as was read already.
+pub(super) fn format_of(first: &[u8], ahead: &[u8]) -> Result<Format, String> {
     match dress(first) {
-        Dress::Json => json_format(first),
-        Dress::Csv => csv_format(first),
+        Dress::Json => json_format(first, ahead),
+        Dress::Csv => csv_format(first, ahead),
     }
 }
 
-const JSON_KEYS: [&str; 10] = [
+const JSON_KEYS: [&str; 24] = [
     "at_s",
+    "input_tok",
     "timestamp",
     "input_length",
     "output_length",
-    "input_tok",
     "chat_id",
     "parent_chat_id",
     "hash_ids",
     "requests",
+    "hash_id_scope",
     "round_index",
+    "input_tokens_total",
+    "spans",
+    "resourceSpans",
+    "attributes",
+    "schema",
+    "event_type",
+    "startTime",
+    "prompt_tokens",
+    "event",
+    "rid",
+    "session_id",
+    "text_input",
+    "payload",
 ];
 
-fn json_format(first: &[u8]) -> Result<Format, String> {
-    let slots = read_object(first, &JSON_KEYS, &mut Vec::new())
-        .map_err(|fault| format!(" ({})", fault.problem))?;
-    let has = |key: &str| {
-        JSON_KEYS.iter().position(|name| *name == key).is_some_and(|at| slots[at].is_some())
+fn json_format(first: &[u8], ahead: &[u8]) -> Result<Format, String> {
+    let slots = match read_object(first, &JSON_KEYS, &mut Vec::new()) {
+        Ok(slots) => slots,
+        Err(fault) => {
+            return document_format(ahead).ok_or_else(|| format!(" ({})", fault.problem));
+        }
     };
-    if has("at_s") || has("input_tok") {
-        return Ok(Format::Native);
-    }
-    if has("chat_id") || has("parent_chat_id") {
-        return Err(looks_like("Qwen-Bailian"));
-    }
-    if slots[7].is_some_and(|ids| ids.starts_with('{')) {
-        return Err(looks_like("RAGPulse"));
-    }
-    if has("requests") {
-        return Err(looks_like("WEKA kv-cache-tester"));
-    }
-    if has("round_index") {
-        return Err(looks_like("TraceLab"));
-    }
-    // One of the two lengths may be what is wrong with the row; then its reader says so.
-    if has("timestamp") && (has("input_length") || has("output_length")) {
-        return Ok(Format::Mooncake);
-    }
-    Err(String::new())
+    let value = |key: &str| JSON_KEYS.iter().position(|name| *name == key).and_then(|at| slots[at]);
+    let has = |key: &str| value(key).is_some();
+    let is_dynamo = value("schema").is_some_and(|schema| schema.starts_with("\"dynamo.request"));
+    // What a format alone has comes before what several share. Of two lengths one may be what is wrong
+    // with the row; then its reader says so.
+    let known = [
+        (has("at_s") || has("input_tok"), Format::Native),
+        (has("chat_id") || has("parent_chat_id"), Format::Bailian),
+        (value("hash_ids").is_some_and(|ids| ids.starts_with('{')), Format::RagPulse),
+        (has("requests") && has("hash_id_scope"), Format::Weka),
+        (has("round_index") && has("input_tokens_total"), Format::TraceLab),
+        (has("spans") || has("resourceSpans") || has("attributes"), Format::Otel),
+        (is_dynamo, Format::Dynamo),
+        (has("event") && has("rid"), Format::SgLang),
+        (has("startTime") && has("prompt_tokens"), Format::LiteLlm),
+        (has("timestamp") && (has("input_length") || has("output_length")), Format::Mooncake),
+        (has("session_id") && (has("text_input") || has("payload")), Format::Mooncake),
+        (has("timestamp") && (has("text_input") || has("payload")), Format::Mooncake),
+    ];
+    known.iter().find(|(is, _)| *is).map(|(_, format)| *format).ok_or_else(String::new)
 }
 
-fn csv_format(first: &[u8]) -> Result<Format, String> {
+/// The format of a document that is spread over lines.
+fn document_format(ahead: &[u8]) -> Option<Format> {
+    let has = |key: &str| {
+        let quoted = format!("\"{key}\"");
+        memchr::memmem::find(ahead, quoted.as_bytes()).is_some()
+    };
+    if has("resourceSpans") || has("spans") || has("gen_ai.operation.name") {
+        return Some(Format::Otel);
+    }
+    (has("hash_id_scope") || (has("hash_ids") && has("requests"))).then_some(Format::Weka)
+}
+
+fn csv_format(first: &[u8], ahead: &[u8]) -> Result<Format, String> {
+    if first.trim_ascii_start().starts_with(b"[") {
+        return document_format(ahead)
+            .ok_or_else(|| " (it looks like one JSON array; write one object a line)".to_owned());
+    }
     let mut fields = Fields::new();
     if fields.split(first).is_err() {
         return Err(binary_hint(first).unwrap_or_default());
     }
     let has =
         |name: &str| (0..fields.len()).any(|place| fields.get(first, place) == name.as_bytes());
-    if has("at_s") || has("input_tok") {
-        return Ok(Format::Native);
-    }
-    if has("TIMESTAMP") || has("ContextTokens") {
-        return Ok(Format::Azure);
-    }
-    if has("Request tokens") {
-        return Err(looks_like("BurstGPT"));
-    }
-    if has("num_prefill_tokens") {
-        return Err(looks_like("vidur"));
-    }
-    if first.trim_ascii_start().starts_with(b"[") {
-        return Err(" (it looks like one JSON array; write one object a line)".to_owned());
+    let known = [
+        (has("at_s") || has("input_tok"), Format::Native),
+        (has("TIMESTAMP") || has("ContextTokens"), Format::Azure),
+        (has("Request tokens") || has("Response tokens"), Format::BurstGpt),
+        (has("num_prefill_tokens") || has("num_decode_tokens"), Format::Lengths),
+        (has("round_idx") && has("prefix_len"), Format::TraceLabReplay),
+        (has("startTime") && has("prompt_tokens"), Format::LiteLlm),
+    ];
+    if let Some((_, format)) = known.iter().find(|(is, _)| *is) {
+        return Ok(*format);
     }
     if first.first().is_some_and(u8::is_ascii_digit) {
         return Err(" (it looks like a row; a CSV file needs a header line)".to_owned());
     }
     Err(binary_hint(first).unwrap_or_default())
-}
-
-fn looks_like(name: &str) -> String {
-    format!(" (it looks like {name}, which is not read; convert it to the native format)")
 }
 
 fn binary_hint(first: &[u8]) -> Option<String> {
@@ -118,8 +143,9 @@ mod tests {
 
     #[test]
     fn known_first_lines() {
-        let check =
-            |first: &str, expect| assert_eq!(format_of(first.as_bytes()), Ok(expect), "{first}");
+        let check = |first: &str, expect| {
+            assert_eq!(format_of(first.as_bytes(), first.as_bytes()), Ok(expect), "{first}");
+        };
         check("TIMESTAMP,ContextTokens,GeneratedTokens", Format::Azure);
         check("TIMESTAMP,NumImages,ContextTokens,GeneratedTokens", Format::Azure);
         check("\"TIMESTAMP\",\"ContextTokens\",\"GeneratedTokens\"", Format::Azure);
@@ -133,24 +159,39 @@ mod tests {
             r#"{"output_length": 1, "input_length": 1, "timestamp": 0.5, "more": {}}"#,
             Format::Mooncake,
         );
+        check("Timestamp,Model,Request tokens,Response tokens,Total tokens", Format::BurstGpt);
+        check("arrived_at,num_prefill_tokens,num_decode_tokens", Format::Lengths);
+        check("session_id,round_idx,prefix_len,input_len,output_len", Format::TraceLabReplay);
+        check("request_id,startTime,prompt_tokens,completion_tokens", Format::LiteLlm);
+        check(
+            r#"{"chat_id": 0, "parent_chat_id": -1, "timestamp": 0.0, "input_length": 5}"#,
+            Format::Bailian,
+        );
+        check(
+            r#"{"timestamp": "0", "input_length": 5, "hash_ids": {"history": [1]}}"#,
+            Format::RagPulse,
+        );
+        check(r#"{"session_id": "a", "text_input": "hi", "delay": 5}"#, Format::Mooncake);
+        check(r#"{"id": "a", "hash_id_scope": "local", "requests": []}"#, Format::Weka);
+        check("{\n \"id\": \"a\", \"hash_id_scope\": \"local\"", Format::Weka);
+        check("{\n \"spans\": [", Format::Otel);
+        check("[\n {\"name\": \"chat\", \"x\": {\"gen_ai.operation.name\": 1}}", Format::Otel);
+        check(r#"{"resourceSpans": []}"#, Format::Otel);
+        check(
+            r#"{"session_id": "a", "round_index": 0, "input_tokens_total": 5}"#,
+            Format::TraceLab,
+        );
+        check(r#"{"timestamp": "x", "event": "request.finished", "rid": "a"}"#, Format::SgLang);
+        check(r#"{"schema": "dynamo.request.trace.v1", "event_type": "x"}"#, Format::Dynamo);
+        check(r#"{"startTime": "x", "prompt_tokens": 5}"#, Format::LiteLlm);
     }
 
     #[test]
     fn strangers_are_refused_with_a_hint() {
         let check = |first: &[u8], part: &str| {
-            let hint = format_of(first).unwrap_err();
+            let hint = format_of(first, first).unwrap_err();
             assert!(hint.contains(part), "{hint}");
         };
-        check(b"Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type", "BurstGPT");
-        check(b"arrived_at,num_prefill_tokens,num_decode_tokens", "vidur");
-        check(
-            br#"{"chat_id": 0, "parent_chat_id": -1, "timestamp": 0.0, "input_length": 5}"#,
-            "Bailian",
-        );
-        check(
-            br#"{"timestamp": "0", "input_length": 5, "hash_ids": {"history": [1]}}"#,
-            "RAGPulse",
-        );
         check(b"2023-11-16 18:17:03.9799600,4808,10", "needs a header");
         check(b"[{\"timestamp\": 0}]", "one object a line");
         check(b"{\"timestamp\": 0", "no valid JSON");

@@ -43,9 +43,6 @@ pub(super) fn open_file(path: &Path, name: &str) -> Result<(File, Metadata), Tra
     let fail = |cause| TraceError::Open { file: name.to_owned(), cause };
     let file = File::open(path).map_err(fail)?;
     let metadata = file.metadata().map_err(fail)?;
-    if metadata.is_dir() {
-        return Err(fail(io::Error::other("it is a folder; name the trace file inside it")));
-    }
     Ok((file, metadata))
 }
 
@@ -97,20 +94,22 @@ pub(super) fn line_error<R: Read>(
     lines: &LineReader<R>,
     name: &str,
 ) -> TraceError {
-    let (file, line) = (name.to_owned(), lines.number());
     match fault {
-        LineFault::TooLong => TraceError::LongLine { file, line: line + 1 },
-        LineFault::Io(cause) => {
-            let hint = match cause.kind() {
-                io::ErrorKind::UnexpectedEof => {
-                    "; the compressed data ends early, fetch the file again"
-                }
-                io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
-                    "; the compressed data is damaged, fetch the file again"
-                }
-                _ => "",
-            };
-            TraceError::Read { file, line, cause, hint }
+        LineFault::TooLong => {
+            TraceError::LongLine { file: name.to_owned(), line: lines.number() + 1 }
         }
+        LineFault::Io(cause) => read_error(cause, name, lines.number()),
     }
+}
+
+/// The error for bytes that did not come after `line`.
+pub(super) fn read_error(cause: io::Error, name: &str, line: u64) -> TraceError {
+    let hint = match cause.kind() {
+        io::ErrorKind::UnexpectedEof => "; the compressed data ends early, fetch the file again",
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+            "; the compressed data is damaged, fetch the file again"
+        }
+        _ => "",
+    };
+    TraceError::Read { file: name.to_owned(), line, cause, hint }
 }

@@ -10,12 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::{TraceError, shorten};
+use super::held::{Documents, HeldRows, files_of, read_folder};
 use super::lines::LineReader;
 use super::order::{self, Indexed, Order, SharedTally, Streamed};
-use super::rows::{RowReader, first_line};
-use super::scan::{Facts, scan};
+use super::rows::{ReadRow, RowReader, first_line};
+use super::scan::{Facts, TraceClock, clock_of, scan, settle};
 use super::sniff::format_of;
-use super::source::{Bytes, Counted, Identity, open_file, unpack};
+use super::source::{Bytes, Counted, Identity, open_file, read_error, unpack};
+use super::turns::Turns;
 use super::{Format, Input, ReadOptions, notices};
 use crate::trace::Request;
 
@@ -31,6 +33,7 @@ pub struct Trace {
     options: ReadOptions,
     source: Source,
     facts: Option<Facts>,
+    clock: TraceClock,
     notices: Vec<String>,
     /// The file's time that is trace time 0, where it is known.
     zero_ns: Option<i64>,
@@ -41,6 +44,7 @@ pub struct Trace {
 enum Source {
     File(TraceFile),
     Stream { name: Arc<str>, reader: Mutex<Option<Box<RowReader<Bytes>>>> },
+    Held(Arc<Vec<Request>>),
 }
 
 /// A regular file, and what it was like when it was opened first.
@@ -81,13 +85,23 @@ fn open_path(
 ) -> Result<Trace, TraceError> {
     let name: Arc<str> = path.display().to_string().into();
     let (file, metadata) = open_file(&path, &name)?;
+    if metadata.is_dir() {
+        return open_folder(&path, &name, options);
+    }
     if !metadata.is_file() {
         return open_stream(Box::new(file), &name, options);
     }
     let identity = Identity::of(&metadata);
     let (bytes, packing) = unpack(Box::new(file.take(identity.len_bytes)))
         .map_err(|cause| TraceError::Open { file: name.to_string(), cause })?;
-    let format = sniff(&mut LineReader::new(bytes), &name, options.format)?;
+    let mut lines = LineReader::new(bytes);
+    let format = sniff(&mut lines, &name, options.format)?;
+    if format.is_whole() {
+        let mut documents = Documents::new(format, &options);
+        documents.read(lines.into_rest(), &name)?;
+        on_progress(identity.len_bytes, identity.len_bytes);
+        return Trace::held(documents, format, options, &name);
+    }
     let file = TraceFile { path, name, identity };
     if options.assume_sorted {
         return open_unchecked(file, format, options);
@@ -112,6 +126,7 @@ fn open_path(
         format,
         notices: notices::of_scan(&scan, format, &options),
         source: Source::File(file),
+        clock: scan.facts.clock,
         facts: Some(scan.facts),
         zero_ns: Some(scan.zero_ns),
         order: scan.order,
@@ -127,7 +142,7 @@ fn open_unchecked(
     options: ReadOptions,
 ) -> Result<Trace, TraceError> {
     let reader = file.start(format, &options, Arc::default())?;
-    Ok(Trace::unseen(Source::File(file), format, options, &reader.ignored()))
+    Ok(Trace::unseen(Source::File(file), format, options, reader.format()))
 }
 
 /// Anything that can be read once only.
@@ -141,14 +156,43 @@ pub(super) fn open_stream(
         unpack(raw).map_err(|cause| TraceError::Open { file: name.to_string(), cause })?;
     let mut lines = LineReader::new(bytes);
     let format = sniff(&mut lines, &name, options.format)?;
+    if format.is_whole() {
+        let mut documents = Documents::new(format, &options);
+        documents.read(lines.into_rest(), &name)?;
+        return Trace::held(documents, format, options, &name);
+    }
     let reader = RowReader::start(lines, format, &options, Arc::clone(&name))?;
-    let ignored = reader.ignored();
-    let source = Source::Stream { name, reader: Mutex::new(Some(Box::new(reader))) };
-    Ok(Trace::unseen(source, format, options, &ignored))
+    let mut trace = Trace::unseen(
+        Source::Stream { name: Arc::clone(&name), reader: Mutex::new(None) },
+        format,
+        options,
+        reader.format(),
+    );
+    trace.source = Source::Stream { name, reader: Mutex::new(Some(Box::new(reader))) };
+    Ok(trace)
+}
+
+/// A folder of sessions, a file each.
+fn open_folder(path: &Path, name: &str, options: ReadOptions) -> Result<Trace, TraceError> {
+    let files = files_of(path, name)?;
+    let first = files[0].display().to_string();
+    let (file, _) = open_file(&files[0], &first)?;
+    let (bytes, _) =
+        unpack(Box::new(file)).map_err(|cause| TraceError::Open { file: first.clone(), cause })?;
+    let format = sniff(&mut LineReader::new(bytes), &first, options.format)?;
+    if !format.is_whole() {
+        let cause = std::io::Error::other(format!(
+            "it is a folder of {format} files; name the trace file inside it"
+        ));
+        return Err(TraceError::Open { file: name.to_owned(), cause });
+    }
+    let mut documents = Documents::new(format, &options);
+    read_folder(&files, &mut documents)?;
+    Trace::held(documents, format, options, name)
 }
 
 /// The format by the first line, which is put back.
-fn sniff<R: Read>(
+pub(super) fn sniff<R: Read>(
     lines: &mut LineReader<R>,
     name: &str,
     chosen: Option<Format>,
@@ -156,16 +200,19 @@ fn sniff<R: Read>(
     let Some((first, _)) = first_line(lines, name)? else {
         return Err(TraceError::Empty { file: name.to_owned() });
     };
-    let format = match chosen {
-        Some(format) => Ok(format),
-        None => format_of(first).map_err(|hint| TraceError::UnknownFormat {
+    let first = first.to_vec();
+    lines.unread();
+    if let Some(format) = chosen {
+        return Ok(format);
+    }
+    match lines.ahead() {
+        Err(cause) => Err(read_error(cause, name, 0)),
+        Ok(ahead) => format_of(&first, ahead).map_err(|hint| TraceError::UnknownFormat {
             file: name.to_owned(),
-            seen: shorten(first),
+            seen: shorten(&first),
             hint,
         }),
-    };
-    lines.unread();
-    format
+    }
 }
 
 impl TraceFile {
@@ -192,17 +239,39 @@ impl TraceFile {
 }
 
 impl Trace {
+    /// A trace all of whose rows are at hand.
+    fn held(
+        documents: Documents,
+        format: Format,
+        options: ReadOptions,
+        name: &str,
+    ) -> Result<Self, TraceError> {
+        let (scan, rows) = settle(documents.finish(), format, options.failed, name)?;
+        Ok(Self {
+            format,
+            notices: notices::of_scan(&scan, format, &options),
+            source: Source::Held(Arc::new(rows)),
+            clock: scan.facts.clock,
+            facts: Some(scan.facts),
+            zero_ns: Some(scan.zero_ns),
+            order: Order::AsWritten,
+            tally: SharedTally::default(),
+            options,
+        })
+    }
+
     /// A trace of which no row was looked at yet.
-    fn unseen(source: Source, format: Format, options: ReadOptions, ignored: &[String]) -> Self {
+    fn unseen(source: Source, format: Format, options: ReadOptions, about: &dyn ReadRow) -> Self {
         let mut notices = notices::of_options(format, &options);
-        notices.extend(notices::of_ignored(ignored, format));
+        notices.extend(notices::of_ignored(&about.ignored(), format));
         Self {
             format,
             notices,
             source,
+            clock: clock_of(about),
             facts: None,
-            // A native trace has its own zero; the others start with their first row.
-            zero_ns: (format == Format::Native).then_some(0),
+            // Some formats have a zero of their own; the others start with their first row.
+            zero_ns: format.has_own_zero().then_some(0),
             order: Order::AsWritten,
             tally: SharedTally::default(),
             options,
@@ -213,6 +282,13 @@ impl Trace {
     #[must_use]
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// Whose clock the rows' times are of. Where it is not one for all, somebody has to say when rows
+    /// or sessions arrive.
+    #[must_use]
+    pub fn clock(&self) -> TraceClock {
+        self.clock
     }
 
     /// What the validating pass found; `None` on a stream and with `assume_sorted`.
@@ -241,8 +317,16 @@ impl Trace {
     /// A fresh pass over the rows that are kept, in time order; rows of equal time in the order of the
     /// file. Ends after the first error. A stream can be taken once.
     pub fn rows(&self) -> Result<Rows, TraceError> {
+        let rows = self.rows_as_recorded()?;
+        Ok(if self.format.wants_turns() { Box::new(Turns::new(rows)) } else { rows })
+    }
+
+    fn rows_as_recorded(&self) -> Result<Rows, TraceError> {
         let file = match &self.source {
             Source::File(file) => file,
+            Source::Held(rows) => {
+                return Ok(Box::new(HeldRows { rows: Arc::clone(rows), next: 0 }));
+            }
             Source::Stream { name, reader } => {
                 let taken = reader.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let reader = taken.ok_or_else(|| TraceError::Taken { file: name.to_string() })?;

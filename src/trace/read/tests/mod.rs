@@ -3,6 +3,7 @@
 //! Every trace is written here; [`real`] reads the public files where they are at hand.
 
 mod faults;
+mod quirks;
 mod real;
 
 use std::fmt::Write as _;
@@ -133,9 +134,9 @@ fn mooncake_counts_from_the_earliest_row() {
     assert_eq!(trace.format(), Format::Mooncake);
     let prefix = requests(&trace)[0].prefix.clone().unwrap();
     assert_eq!((&prefix.blocks[..], prefix.block_tok), (&[0][..], 512));
-    let more = MOONCAKE.replace("}\n", ", \"session_id\": \"a\"}\n");
+    let more = MOONCAKE.replace("}\n", ", \"priority\": 1}\n");
     let trace = check(&more, "0@0:5/2");
-    assert!(trace.notices()[0].contains("`session_id`"), "{:?}", trace.notices());
+    assert!(trace.notices()[0].contains("`priority`"), "{:?}", trace.notices());
 }
 
 #[test]
@@ -196,9 +197,11 @@ fn options_overrule_the_content() {
     let unit = ReadOptions { time_unit: Some(TimeUnit::Us), ..options() };
     let text = MOONCAKE.to_owned() + &MOONCAKE.replace(": 0,", ": 5000000,");
     assert_eq!(with(&text, unit.clone()).unwrap().0, "0@0:5/2 1@5000000000:5/2");
-    // Bailian's rows have Mooncake's keys with seconds and blocks of 16: refused, unless told how.
+    // Bailian's rows have Mooncake's keys with seconds and blocks of 16.
     let bailian = r#"{"chat_id": 0, "timestamp": 0.5, "input_length": 17, "output_length": 2, "hash_ids": [1, 2]}"#;
-    assert!(with(bailian, options()).unwrap_err().to_string().contains("Bailian"));
+    let forced = ReadOptions { format: Some(Format::Mooncake), ..options() };
+    let message = with(bailian, forced).unwrap_err().to_string();
+    assert!(message.contains("2 ids, but 17 tokens in blocks of 512 need 1"), "{message}");
     let told = ReadOptions {
         format: Some(Format::Mooncake),
         time_unit: Some(TimeUnit::S),
@@ -376,7 +379,11 @@ fn words_of_options_read_back() {
     assert_eq!("us".parse::<TimeUnit>().unwrap(), TimeUnit::Us);
     assert_eq!("keep".parse::<Failed>().unwrap(), Failed::Keep);
     let message = "csv".parse::<Format>().unwrap_err().to_string();
-    assert_eq!(message, "unknown trace format `csv`; write one of native, azure, mooncake");
+    assert_eq!(
+        message,
+        "unknown trace format `csv`; write one of native, azure, burstgpt, mooncake, timed-trace, \
+         bailian, ragpulse, weka, tracelab, tracelab-replay, lengths, otel, litellm, dynamo, sglang"
+    );
     assert!("min".parse::<TimeUnit>().is_err() && "no".parse::<Failed>().is_err());
 }
 

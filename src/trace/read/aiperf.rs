@@ -1,0 +1,115 @@
+//! What `AIPerf` adds to Mooncake's rows: words, whole bodies, and turns that follow one another.
+//!
+//! A row has one of `input_length`, `text_input`, `messages` and `payload`. Where it says its prompt in
+//! words and no length, the length is an estimate (4 bytes a token), which is said: the words are sent as
+//! they are, and only counts made before sending rest on it.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use super::error::Fault;
+use super::json::{JsonRow, text};
+use super::mooncake::{INPUT, NAMES, OUTPUT, TOTAL};
+use super::number::token_count;
+use crate::trace::Content;
+
+pub(super) const SESSION: usize = 4;
+pub(super) const DELAY: usize = 5;
+const TEXT: usize = 6;
+const MESSAGES: usize = 7;
+const TOOLS: usize = 8;
+const PAYLOAD: usize = 9;
+const EXTRA: usize = 10;
+
+/// Bytes of text that count as a token, where nobody counted.
+const BYTES_PER_TOK: usize = 4;
+
+/// What a row says beyond times and lengths.
+pub(super) struct Words {
+    pub(super) content: Option<Box<Content>>,
+    pub(super) input_tok: u32,
+    pub(super) output_tok: u32,
+    /// Whether the prompt's length is an estimate.
+    pub(super) is_estimate: bool,
+}
+
+/// Reads lengths and words of a row.
+pub(super) fn words(row: &JsonRow<'_, TOTAL>) -> Result<Words, Fault> {
+    let given = [TEXT, MESSAGES, PAYLOAD].map(|name| row.slots[name]);
+    let said = [row.slots[INPUT]].iter().chain(&given).flatten().count();
+    let worded = given.iter().flatten().count();
+    if said == 0 {
+        return Err(Fault::at(
+            NAMES[INPUT],
+            "the key is missing; every row needs it, or else `text_input`, `messages` or `payload`",
+        ));
+    }
+    if worded > 1 {
+        return Err(Fault::row(
+            "the row says its prompt more than once; keep one of `text_input`, `messages` and `payload`",
+        ));
+    }
+    let bytes = given.iter().flatten().map(|raw| raw.len()).sum::<usize>();
+    let estimate = u32::try_from(bytes / BYTES_PER_TOK).unwrap_or(u32::MAX).max(1);
+    let input_tok = row.tokens_if_any(INPUT)?;
+    let output_tok = match row.tokens_if_any(OUTPUT)? {
+        Some(count) => count,
+        None => most_tokens(row)?.map_or_else(|| row.tokens(OUTPUT), Ok)?,
+    };
+    Ok(Words {
+        content: content(row)?,
+        input_tok: input_tok.unwrap_or(estimate),
+        output_tok,
+        is_estimate: input_tok.is_none(),
+    })
+}
+
+/// The answer's length as a body asks for it.
+fn most_tokens(row: &JsonRow<'_, TOTAL>) -> Result<Option<u32>, Fault> {
+    const LIMITS: [&str; 2] = ["max_completion_tokens", "max_tokens"];
+    for name in [PAYLOAD, EXTRA] {
+        let limits = JsonRow::nested(row.slots[name], NAMES[name], &LIMITS)?;
+        for (key, raw) in LIMITS.iter().zip(limits.slots) {
+            if let Some(raw) = raw {
+                return token_count(raw.as_bytes()).map(Some).map_err(|what| Fault::at(key, what));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn content(row: &JsonRow<'_, TOTAL>) -> Result<Option<Box<Content>>, Fault> {
+    let raw = |name: usize, opening: char, kind: &str| {
+        row.slots[name]
+            .map(|raw| {
+                if !raw.starts_with(opening) {
+                    return Err(Fault::at(
+                        NAMES[name],
+                        format!("is no {kind}; write a JSON {kind}"),
+                    ));
+                }
+                RawValue::from_string(raw.to_owned())
+                    .map_err(|error| Fault::at(NAMES[name], error.to_string()))
+            })
+            .transpose()
+    };
+    let prompt = row.slots[TEXT].map(|raw| text(raw, NAMES[TEXT])).transpose()?;
+    let messages = raw(MESSAGES, '[', "array")?;
+    let (tools, payload) = (raw(TOOLS, '[', "array")?, raw(PAYLOAD, '{', "object")?);
+    let extra = raw(EXTRA, '{', "object")?;
+    let mut keys: BTreeMap<String, &RawValue> = BTreeMap::new();
+    for object in [&payload, &extra].into_iter().flatten() {
+        let own = serde_json::from_str::<BTreeMap<String, &RawValue>>(object.get());
+        keys.extend(own.map_err(|error| Fault::at(NAMES[EXTRA], error.to_string()))?);
+    }
+    if let Some(tools) = &tools {
+        keys.insert(NAMES[TOOLS].to_owned(), tools);
+    }
+    let body = (!keys.is_empty())
+        .then(|| serde_json::value::to_raw_value(&keys))
+        .transpose()
+        .map_err(|error| Fault::row(error.to_string()))?;
+    let is_there = prompt.is_some() || messages.is_some() || body.is_some();
+    Ok(is_there.then(|| Box::new(Content { prompt, messages, body })))
+}

@@ -1,0 +1,113 @@
+//! Qwen-Bailian's traces: JSONL with float seconds, blocks of 16 tokens, and parents for sessions.
+//!
+//! A session is the chain of `parent_chat_id` up to its root; where the root lies before the file's
+//! first row, the earliest parent that is named stands for it. Turns are taken as written.
+
+use std::collections::HashMap;
+
+use super::TimeUnit;
+use super::blocks::{Fit, prefix};
+use super::error::Fault;
+use super::json::{JsonRow, id_list};
+use super::number::float_time_ns;
+use super::rows::{Parsed, ReadRow};
+use super::words::Words;
+use crate::trace::Request;
+
+const NAMES: [&str; 8] = [
+    "timestamp",
+    "input_length",
+    "output_length",
+    "hash_ids",
+    "chat_id",
+    "parent_chat_id",
+    "turn",
+    "type",
+];
+/// Tokens that one id stands for.
+pub(super) const BLOCK_TOK: u32 = 16;
+/// Chats whose roots are remembered: 400 MB.
+const CHATS_LIMIT: usize = 16 << 20;
+
+/// Reads rows of one file.
+pub(super) struct Bailian {
+    unit: TimeUnit,
+    block_tok: u32,
+    /// Root of each chat met.
+    roots: HashMap<i64, i64>,
+    kinds: Words,
+    unknown: Vec<String>,
+}
+
+impl Bailian {
+    pub(super) fn new(unit: TimeUnit, block_tok: u32) -> Self {
+        Self {
+            unit,
+            block_tok,
+            roots: HashMap::new(),
+            kinds: Words::default(),
+            unknown: Vec::new(),
+        }
+    }
+
+    /// The first chat of the conversation.
+    fn root(&mut self, chat: i64, parent: Option<i64>) -> Result<i64, Fault> {
+        let root = match parent.filter(|&parent| parent >= 0) {
+            None => chat,
+            Some(parent) => self.roots.get(&parent).copied().unwrap_or(parent),
+        };
+        if self.roots.len() >= CHATS_LIMIT && !self.roots.contains_key(&chat) {
+            return Err(Fault::at(
+                NAMES[4],
+                format!("more than {CHATS_LIMIT} chats in one file; cut it into parts"),
+            ));
+        }
+        self.roots.insert(chat, root);
+        Ok(root)
+    }
+}
+
+impl ReadRow for Bailian {
+    fn ignored(&self) -> Vec<String> {
+        self.unknown.clone()
+    }
+
+    fn leans(&self) -> bool {
+        true
+    }
+
+    fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
+        let row = JsonRow::read(line, &NAMES, &mut self.unknown)?;
+        let at_ns =
+            float_time_ns(row.number(0)?, self.unit).map_err(|what| Fault::at(NAMES[0], what))?;
+        let (input_tok, output_tok) = (row.tokens(1)?, row.tokens(2)?);
+        let ids = row.slots[3].map(|raw| id_list(raw, NAMES[3])).transpose()?;
+        let prefix = match ids {
+            Some(ids) => prefix(ids, input_tok, self.block_tok, Fit::Partial, NAMES[3])?,
+            None => None,
+        };
+        let chat = whole(&row, 4)?
+            .ok_or_else(|| Fault::at(NAMES[4], "the key is missing; every row needs it"))?;
+        let root = self.root(chat, whole(&row, 5)?)?;
+        let class = row.word(7)?.map(|kind| self.kinds.shared(&kind));
+        let request = Request {
+            input_tok,
+            output_tok,
+            session: Some(root.to_string().into()),
+            turn: row.tokens_if_any(6)?.filter(|&turn| turn > 0),
+            class,
+            prefix,
+            ..Request::default()
+        };
+        Ok(Some(Parsed { at_ns, request }))
+    }
+}
+
+/// A whole number, perhaps below zero.
+fn whole(row: &JsonRow<'_, 8>, name: usize) -> Result<Option<i64>, Fault> {
+    let Some(raw) = row.slots[name] else { return Ok(None) };
+    let number = raw.parse::<i64>();
+    number
+        .map(Some)
+        .map_err(|_| Fault::at(NAMES[name], format!("`{raw:.60}` is no whole number; write one")))
+}

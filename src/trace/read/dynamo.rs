@@ -1,0 +1,77 @@
+//! Dynamo's request traces: JSONL of events, of which `request_end` is a row.
+//!
+//! Lines stand in the order in which requests ended, so sorting is the rule. Block hashes are 64-bit
+//! numbers that mean the same in the whole file.
+
+use super::TimeUnit;
+use super::blocks::{Fit, prefix};
+use super::error::Fault;
+use super::json::{JsonRow, id_list};
+use super::number::float_time_ns;
+use super::rows::{Parsed, ReadRow};
+use crate::trace::Request;
+
+const LINE: [&str; 3] = ["event_type", "request", "agent_context"];
+const REQUEST: [&str; 4] = ["request_received_ms", "input_tokens", "output_tokens", "replay"];
+const REPLAY: [&str; 3] = ["trace_block_size", "input_length", "input_sequence_hashes"];
+const AGENT: [&str; 1] = ["session_id"];
+
+/// Reads rows of one file.
+pub(super) struct Dynamo {
+    unit: TimeUnit,
+    /// Overrules what rows say.
+    block_tok: Option<u32>,
+}
+
+impl Dynamo {
+    pub(super) fn new(unit: TimeUnit, block_tok: Option<u32>) -> Self {
+        Self { unit, block_tok }
+    }
+}
+
+impl ReadRow for Dynamo {
+    fn ignored(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
+        let event = JsonRow::read(line, &LINE, &mut Vec::new())?;
+        if event.word(0)?.is_some_and(|kind| kind != "request_end") {
+            return Ok(None);
+        }
+        let row = JsonRow::nested(event.slots[1], LINE[1], &REQUEST)?;
+        let replay = JsonRow::nested(row.slots[3], REQUEST[3], &REPLAY)?;
+        let agent = JsonRow::nested(event.slots[2], LINE[2], &AGENT)?;
+        let at_ns =
+            float_time_ns(row.number(0)?, self.unit).map_err(|what| Fault::at(REQUEST[0], what))?;
+        let input_tok = match replay.tokens_if_any(1)? {
+            Some(count) => count,
+            None => row.tokens(1)?,
+        };
+        let ids = replay.slots[2].map(|raw| id_list(raw, REPLAY[2])).transpose()?;
+        let prefix = match (
+            ids,
+            self.block_tok.map_or_else(|| replay.tokens_if_any(0), |tok| Ok(Some(tok)))?,
+        ) {
+            (Some(ids), Some(block_tok)) if block_tok > 0 => {
+                prefix(ids, input_tok, block_tok, Fit::Either, REPLAY[2])?
+            }
+            (Some(ids), _) if !ids.is_empty() => {
+                return Err(Fault::at(
+                    REPLAY[0],
+                    "the block size is missing; name it with `--block-tok`",
+                ));
+            }
+            _ => None,
+        };
+        let request = Request {
+            input_tok,
+            // A request that ended without a token has no count.
+            output_tok: row.tokens_if_any(2)?.unwrap_or(0),
+            session: agent.word(0)?.map(|name| name.as_ref().into()),
+            prefix,
+            ..Request::default()
+        };
+        Ok(Some(Parsed { at_ns, request }))
+    }
+}
