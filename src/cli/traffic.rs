@@ -18,7 +18,7 @@ use crate::schedule::fidelity::FidelityFigures;
 use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceClock, TraceError};
 use crate::units::Nanos;
-use crate::workload::{self, Workload};
+use crate::workload::{self, Closed, Workload};
 
 /// Where the rows come from, and how they are shaped.
 pub(super) struct Traffic {
@@ -46,7 +46,7 @@ impl Traffic {
         shaping: &ShapeArgs,
         api: Api,
     ) -> anyhow::Result<Self> {
-        let shape = shape(shaping);
+        let mut shape = shape(shaping);
         let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or("run");
         if path.extension() == Some(OsStr::new("toml")) {
             let workload = workload::load(path)?;
@@ -57,6 +57,7 @@ impl Traffic {
                     path.display()
                 );
             }
+            shape.closed_loop |= workload.closed().is_some();
             let name = workload.name().to_owned();
             let rating = Rating::new(shaping, TraceClock::Common, None, &name)?;
             return Self {
@@ -121,8 +122,23 @@ impl Traffic {
         Ok(self)
     }
 
+    /// Whether the rows can be counted before they are sent: not those of a stream, nor of a workload
+    /// without an end in a closed loop, where time alone ends the run.
     fn is_stream(&self) -> bool {
-        matches!(&self.kind, Kind::Trace(trace) if trace.facts().is_none())
+        match &self.kind {
+            Kind::Trace(trace) => trace.facts().is_none(),
+            Kind::Workload(workload) => {
+                self.shape.closed_loop && self.shape.limit.is_none() && !workload.has_rows_end()
+            }
+        }
+    }
+
+    /// The closed loop that the workload asks for, if it does.
+    pub(super) fn closed(&self) -> Option<(Closed, Option<Nanos>)> {
+        match &self.kind {
+            Kind::Trace(_) => None,
+            Kind::Workload(workload) => Some((workload.closed()?, workload.duration())),
+        }
     }
 
     fn source_rows(&self) -> Result<Rows, TraceError> {
