@@ -274,7 +274,7 @@ impl Traffic {
             (facts.clipped_output, "completions clipped"),
             (facts.clipped_to_server, "rows clipped to what the server takes"),
             (facts.shortened_gaps, "gaps shortened"),
-            (facts.think_rows, "later turns with think time, sent at their own time"),
+            (facts.think_rows, "later turns, each due a pause after the end of the one before"),
         ] {
             if count > 0 {
                 let _ = writeln!(text, "      {count} {what}");

@@ -205,6 +205,10 @@ pub(super) fn sniff<R: Read>(
     if let Some(format) = chosen {
         return Ok(format);
     }
+    // A first line that tells is enough: a pipe may say nothing more for a while.
+    if let Ok(format) = format_of(&first, &first) {
+        return Ok(format);
+    }
     match lines.ahead() {
         Err(cause) => Err(read_error(cause, name, 0)),
         Ok(ahead) => format_of(&first, ahead).map_err(|hint| TraceError::UnknownFormat {
