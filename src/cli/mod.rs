@@ -10,9 +10,11 @@ mod console;
 mod content_args;
 mod cpu;
 mod disk;
+mod fidelity;
 mod link_args;
 mod live;
 mod prompts;
+mod rating;
 mod reach;
 mod reach_args;
 mod report;
@@ -21,6 +23,7 @@ mod run;
 mod server;
 mod sim;
 mod teller;
+mod trace;
 mod traffic;
 mod watch;
 mod watch_words;
@@ -47,6 +50,8 @@ enum Command {
     Report(report::ReportArgs),
     /// Show tok/s and queue of a running server from its /metrics; no load is sent
     Watch(Box<watch::WatchArgs>),
+    /// Look at a trace, find its faults, or make another file of it
+    Trace(trace::TraceArgs),
     /// Run the simulated server alone
     Sim(Box<sim::SimArgs>),
 }
@@ -74,6 +79,7 @@ pub fn dispatch(cli: Cli, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
         Command::Run(args) => run::run(&args, quit),
         Command::Report(args) => report::report(&args),
         Command::Watch(args) => watch::watch(&args),
+        Command::Trace(args) => trace::trace(&args),
         Command::Sim(args) => sim::sim(&args),
     }
 }
