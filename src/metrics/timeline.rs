@@ -52,6 +52,22 @@ pub struct Second {
     pub lag: Ranks,
     /// The client's use of processor time, as a share of one core.
     pub client_cpu: Option<f64>,
+    /// What the servers said of it.
+    pub server: ServerSecond,
+}
+
+/// What servers count themselves: growth from the reading at the second's beginning to the one at its
+/// end, and what was so at its end. `None` where they were not asked or did not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ServerSecond {
+    /// Completion tokens.
+    pub output_tok: Option<f64>,
+    /// Prompt tokens.
+    pub input_tok: Option<f64>,
+    /// Requests in the batch.
+    pub running: Option<f64>,
+    /// Requests that wait for a place.
+    pub waiting: Option<f64>,
 }
 
 /// Figures of one second's values.
@@ -86,6 +102,7 @@ struct Open {
     ttft: Pool,
     lag: Pool,
     cpu: Option<Nanos>,
+    server: ServerSecond,
 }
 
 /// The seconds of a run.
@@ -150,6 +167,13 @@ impl Timeline {
         }
     }
 
+    /// Notes what the servers said of a second.
+    pub fn server(&mut self, second: u64, said: ServerSecond) {
+        if let Some(open) = self.slot(second) {
+            open.server = said;
+        }
+    }
+
     fn at(&mut self, at: Nanos, change: impl FnOnce(&mut Open)) {
         let second = at.0 / NS_PER_S;
         self.seen = self.seen.max(second + 1);
@@ -196,6 +220,7 @@ impl Timeline {
             ttft: Ranks::of(&open.ttft),
             lag: Ranks::of(&open.lag),
             client_cpu: open.cpu.map(Nanos::as_secs_f64),
+            server: open.server,
         })
     }
 

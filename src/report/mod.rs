@@ -13,6 +13,7 @@ mod manifest;
 mod rebuild;
 mod recorder;
 mod redact;
+mod server_csv;
 mod summary_csv;
 mod summary_json;
 mod text_file;
@@ -29,6 +30,7 @@ pub use manifest::{ClockAnchor, Machine, Manifest, ReadError, Scale, Target, Win
 pub use rebuild::{RebuildError, Rebuilt, rebuild};
 pub use recorder::{Recorded, Recorder, RecorderError};
 pub use redact::{redact_arg, redact_command, redact_json, redact_text, redact_url};
+pub use server_csv::{SERVER_HEADER, ServerFile, ServerSample};
 pub use summary_csv::{HEADER, save_summary, write_summary};
 pub use summary_json::summary_json;
 pub use text_file::{TextFile, TextFileError};

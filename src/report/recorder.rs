@@ -12,7 +12,7 @@ use super::folder::Folder;
 use super::intervals_csv::IntervalsFile;
 use super::timeline_csv::TimelineFile;
 use super::whole_lines::WholeLines;
-use crate::metrics::timeline::{HELD_LIMIT, Timeline};
+use crate::metrics::timeline::{HELD_LIMIT, ServerSecond, Timeline};
 use crate::metrics::{Metrics, Summary, Window};
 use crate::record::csv::RowWriter;
 use crate::record::{ReaderPace, Row, StreamRecord};
@@ -161,6 +161,11 @@ impl Recorder {
     /// Notes that this process had used so much processor time at `at`.
     pub fn cpu(&mut self, at: Nanos, used: Nanos) {
         self.timeline.cpu(at, used);
+    }
+
+    /// Notes what the servers said of a second of the run.
+    pub fn server(&mut self, second: u64, said: ServerSecond) {
+        self.timeline.server(second, said);
     }
 
     /// Takes a finished request. Its values count even when its row cannot be written.
