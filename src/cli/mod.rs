@@ -53,6 +53,8 @@ pub enum Exit {
     Stopped = 1,
     /// Usage, input or I/O.
     Usage = 2,
+    /// What was asked cannot be answered.
+    CannotAnswer = 3,
     /// No request succeeded.
     NothingSucceeded = 4,
     /// Interrupted; partial results are written and marked.

@@ -29,6 +29,7 @@ pub mod binomial;
 mod distribution;
 mod finish;
 mod gather;
+pub mod health;
 mod interval;
 mod ledger;
 mod line;
