@@ -15,6 +15,7 @@ use super::traffic::Traffic;
 use crate::clock::Anchor;
 use crate::lab::{self, Agreement, TruthCheck};
 use crate::metrics::Summary;
+use crate::metrics::health::{ClientVerdict, HealthFacts};
 use crate::record::Outcome;
 use crate::record::csv::read_rows;
 use crate::report::{
@@ -32,6 +33,8 @@ pub(super) struct Results {
     words: RunFacts,
     quiet: bool,
     json: bool,
+    capped: bool,
+    strict: bool,
 }
 
 /// How a run ended.
@@ -93,8 +96,15 @@ impl Results {
             cache_unasked_tok: prepared.cache_unasked_tok,
             ..RunFacts::default()
         };
-        let results =
-            Self { folder, manifest, words, quiet: args.output.quiet, json: args.output.json };
+        let results = Self {
+            folder,
+            manifest,
+            words,
+            quiet: args.output.quiet,
+            json: args.output.json,
+            capped: args.shape.max_in_flight.is_some(),
+            strict: args.judgement.strict,
+        };
         results.write_manifest()?;
         Ok(results)
     }
@@ -126,6 +136,15 @@ impl Results {
         self.manifest.notices.extend_from_slice(late_notices);
         self.words.notices.extend_from_slice(late_notices);
         self.manifest.take_summary(&summary);
+        let stopped = self.manifest.stopped.is_some();
+        let facts = HealthFacts { capped: self.capped, stopped, ttft_limit: None };
+        let client = ClientVerdict::of(&summary, facts);
+        self.words.client = Some(client.words());
+        self.manifest.verdicts = json!({ "client": {
+            "verdict": client.word(),
+            "limited": client.limited,
+            "warnings": client.warnings,
+        }});
         self.manifest.clock = anchor.map(|anchor| ClockAnchor {
             t0_utc: anchor.utc.rfc3339(),
             t0_monotonic_ns: anchor.monotonic.0,
@@ -155,6 +174,7 @@ impl Results {
         Ok(match summary.all.count(Outcome::Ok) {
             _ if interrupted => Exit::Interrupted,
             0 => Exit::NothingSucceeded,
+            _ if self.strict && client.is_limited() => Exit::CannotAnswer,
             _ if is_aborted => Exit::Stopped,
             _ => Exit::Ok,
         })
@@ -168,6 +188,11 @@ impl Results {
         }
         match (self.quiet, self.json) {
             (true, _) => {
+                if let Some(client) =
+                    self.words.client.as_ref().filter(|words| words.starts_with("limited"))
+                {
+                    say(&format!("warning: the client was {client}"));
+                }
                 if let Some(warning) = failures(summary) {
                     say(&warning);
                 }
@@ -187,7 +212,7 @@ impl Results {
     fn note_truth(&mut self, anchor: Anchor) {
         let words = match self.check_truth(anchor) {
             Ok(check) => {
-                self.manifest.verdicts = truth_manifest(&check);
+                self.manifest.verdicts["truth"] = truth_manifest(&check);
                 truth_words(&check)
             }
             Err(error) => format!("not checked against truth.csv: {error}"),
@@ -270,7 +295,7 @@ fn truth_manifest(check: &TruthCheck) -> serde_json::Value {
             [50, 99, 100].map(|p| agreement.percentile(p).map(Nanos::as_millis_f64));
         json!({ "p50_ms": p50, "p99_ms": p99, "max_ms": max })
     };
-    json!({ "truth": {
+    json!({
         "matched": check.matched,
         "missing": check.missing,
         "miscounted": check.miscounted,
@@ -278,5 +303,5 @@ fn truth_manifest(check: &TruthCheck) -> serde_json::Value {
         "ttft_error": figures(&check.ttft),
         "gap_p50_error": figures(&check.gap_p50),
         "gap_p99_error": figures(&check.gap_p99),
-    }})
+    })
 }

@@ -30,6 +30,7 @@ mod distribution;
 pub mod fidelity;
 mod finish;
 mod gather;
+pub mod health;
 mod interval;
 mod ledger;
 mod line;

@@ -35,6 +35,8 @@ pub struct RunFacts {
     /// No row shares its beginning with another one on purpose, so a prefix cache should give no more
     /// than this for each: the chat template. `None` where rows do share.
     pub cache_unasked_tok: Option<u32>,
+    /// Whether this client kept up, and why not.
+    pub client: Option<String>,
     /// Further sentences for the end.
     pub notices: Vec<String>,
 }
@@ -64,6 +66,9 @@ pub fn render(summary: &Summary, facts: &RunFacts, color: bool) -> String {
     page.tokens(&summary.all);
     page.rates(summary);
     page.durations(summary);
+    if let Some(client) = &facts.client {
+        page.line("client", client);
+    }
     page.table(summary);
     page.warnings(summary, facts);
     page.notes(summary, facts);
