@@ -11,11 +11,13 @@ use super::args::RunArgs;
 use super::console::{complain, print, say};
 use super::prompts::Prepared;
 use super::server::Server;
+use super::server_count::{SERVER, ServerCount};
 use super::traffic::Traffic;
 use crate::clock::Anchor;
 use crate::lab::{self, Agreement, TruthCheck};
-use crate::metrics::Summary;
 use crate::metrics::health::{ClientVerdict, HealthFacts};
+use crate::metrics::little::InFlight;
+use crate::metrics::{Summary, Window};
 use crate::record::Outcome;
 use crate::record::csv::read_rows;
 use crate::report::{
@@ -35,6 +37,7 @@ pub(super) struct Results {
     json: bool,
     capped: bool,
     strict: bool,
+    window: Window,
 }
 
 /// How a run ended.
@@ -51,6 +54,10 @@ pub(super) struct Ending {
     pub(super) fidelity: serde_json::Value,
     /// The same in words.
     pub(super) fidelity_words: Option<String>,
+    /// What the servers counted.
+    pub(super) server: Option<ServerCount>,
+    /// Requests in flight, counted in two ways.
+    pub(super) in_flight: InFlight,
 }
 
 impl Results {
@@ -61,7 +68,7 @@ impl Results {
         facts: Option<&PlanFacts>,
         server: &Server,
         prepared: &Prepared,
-        folder: Folder,
+        (folder, window): (Folder, Window),
     ) -> anyhow::Result<Self> {
         let command: Vec<String> = std::env::args().skip(1).collect();
         let (method, factor) = traffic.scale();
@@ -104,6 +111,7 @@ impl Results {
             json: args.output.json,
             capped: args.shape.max_in_flight.is_some(),
             strict: args.judgement.strict,
+            window,
         };
         results.write_manifest()?;
         Ok(results)
@@ -125,8 +133,8 @@ impl Results {
         let Recorded { summary, written, files, notices } = recorder.finish();
         self.manifest.notices.extend_from_slice(&notices);
         self.words.notices.extend(notices);
-        let Ending { anchor, interrupted, stopped, aborted, fidelity, fidelity_words } = ending;
-        self.manifest.fidelity = fidelity;
+        let Ending { anchor, interrupted, stopped, aborted, server, in_flight, .. } = ending;
+        self.manifest.fidelity = ending.fidelity;
         let is_aborted = aborted.is_some();
         let signal = interrupted.then(|| "a signal".to_owned());
         self.words.stopped = aborted.or(stopped);
@@ -160,9 +168,14 @@ impl Results {
             self.manifest.files.push("truth.csv".to_owned());
             self.note_truth(anchor);
         }
+        if let Some(server) = server {
+            self.manifest.files.push(SERVER.to_owned());
+            self.note_server(server, &summary);
+        }
+        self.note_in_flight(in_flight);
         let manifest = self.write_manifest();
         self.show(&summary);
-        if let Some(words) = fidelity_words.filter(|_| !self.quiet) {
+        if let Some(words) = ending.fidelity_words.filter(|_| !self.quiet) {
             say(words.trim_end());
         }
         if let Err(error) = unwritten(written, saved, manifest) {
@@ -205,6 +218,29 @@ impl Results {
                 let color = std::io::stdout().is_terminal() && !no_color;
                 print(&report::render(summary, &self.words, color));
             }
+        }
+    }
+
+    /// Says how the run agrees with what its servers counted.
+    fn note_server(&mut self, server: ServerCount, summary: &Summary) {
+        let (words, verdict) = match server.check(&self.folder, summary, self.window) {
+            Ok(checked) => checked,
+            Err(error) => {
+                (vec![format!("not held against the server's count: {error:#}")], json!(null))
+            }
+        };
+        self.manifest.verdicts["server"] = verdict;
+        self.manifest.notices.extend_from_slice(&words);
+        self.words.notices.extend(words);
+    }
+
+    /// Little's law, on ourselves.
+    fn note_in_flight(&mut self, in_flight: InFlight) {
+        self.manifest.verdicts["in_flight"] =
+            json!({ "seen": in_flight.seen_mean(), "by_rows": in_flight.rows_mean() });
+        if let Some(words) = in_flight.contradiction() {
+            self.manifest.notices.push(words.clone());
+            self.words.notices.push(words);
         }
     }
 

@@ -25,7 +25,9 @@ use crate::telemetry::{Reading, Track};
 use crate::units::{NS_PER_S, Nanos};
 
 /// Before the last reading: some servers add up a little after they answered.
-const SETTLES: Nanos = Nanos::from_millis(300);
+const SETTLES: Nanos = Nanos::from_millis(100);
+/// The last reading holds up the end of the run no longer than this.
+const LAST_LIMIT: Nanos = Nanos::from_secs(3);
 
 /// What to read, and how to get there.
 #[derive(Debug)]
@@ -152,12 +154,7 @@ impl Reader {
     }
 
     /// Reads until the end, and once more.
-    async fn follow(
-        &mut self,
-        t0: Nanos,
-        give: &Sender<Taken>,
-        mut ends: oneshot::Receiver<()>,
-    ) {
+    async fn follow(&mut self, t0: Nanos, give: &Sender<Taken>, mut ends: oneshot::Receiver<()>) {
         // What the first look saw, nothing of the run in it.
         let mut taken = Taken { samples: Vec::new(), count: None, news: Vec::new() };
         self.collect(t0, &mut taken);
@@ -165,15 +162,15 @@ impl Reader {
         while give.send(taken).is_ok() {
             second = (monotonic().since(t0).0 / NS_PER_S).max(second) + 1;
             let sleep = self.clock.sleep_until(t0 + Nanos(second * NS_PER_S));
-            let is_over = matches!(select(pin!(sleep), &mut ends).await, Either::Right(_));
-            if is_over {
+            if let Either::Right(_) = select(pin!(sleep), &mut ends).await {
                 self.clock.sleep_until(self.clock.now() + SETTLES).await;
-            }
-            taken = self.take(t0).await;
-            if is_over {
-                let _ = give.send(taken);
+                let limit = self.clock.sleep_until(self.clock.now() + LAST_LIMIT);
+                if let Either::Left((last, _)) = select(pin!(self.take(t0)), limit).await {
+                    let _ = give.send(last);
+                }
                 return;
             }
+            taken = self.take(t0).await;
         }
     }
 

@@ -95,19 +95,20 @@ impl ServerCount {
     ) -> anyhow::Result<(Vec<String>, Value)> {
         let client = client(&folder.file("timeline.csv"), summary)?;
         let from_s = window.warmup.as_secs_f64();
-        let to_s = window.last_due.map_or(client.tok_by_second.len() as f64, |last| last.as_secs_f64());
+        let to_s =
+            window.last_due.map_or(client.tok_by_second.len() as f64, |last| last.as_secs_f64());
         let engines = self.engines.join(", ");
         let check = cross_check(&client, &self.counts, (from_s, to_s), self.moves);
         let mut words = std::mem::take(&mut self.news);
         let value = match check {
             Some(check) => {
-                words.push(format!("{engines}'s own count: {}", verdict(&check)));
+                words.push(format!("the server's own count: {}", verdict(&check)));
                 manifest(&check)
             }
             None => {
                 words.push(format!(
-                    "{engines}'s own count: not held against this run's, for want of a reading before it or \
-                     after it"
+                    "the server's own count ({engines}): not held against this run's, for want of a reading \
+                     before it or after it"
                 ));
                 Value::Null
             }
@@ -130,7 +131,11 @@ fn second(before: Option<&Count>, count: &Count) -> Option<(u64, ServerSecond)> 
         running: count.running,
         waiting: count.waiting,
     };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a second of a run")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a second of a run"
+    )]
     Some((end as u64 - 1, said))
 }
 

@@ -34,6 +34,7 @@ pub mod health;
 mod interval;
 mod ledger;
 mod line;
+pub mod little;
 mod metric;
 mod part;
 mod percentile;
