@@ -107,7 +107,7 @@ impl Client {
     }
 
     /// Sends one request and follows its answer to the end; never fails: what goes wrong is in the
-    /// record's outcome. Must run inside a `LocalSet`.
+    /// record's outcome. Must run where local tasks can be spawned.
     pub async fn perform(
         self: &Rc<Self>,
         record: StreamRecord,

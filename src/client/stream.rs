@@ -23,7 +23,7 @@ use crate::units::Nanos;
 const ERROR_BODY_LIMIT: usize = 64 * 1024;
 /// After so many reads a stream lets the others have a turn: one that always has bytes must not hold
 /// up a send that is due.
-const READS_AT_ONCE: u32 = 16;
+const READS_AT_ONCE: u32 = 4;
 /// How long after `[DONE]` the end of the body may take before the connection is given up.
 const END_OF_BODY_LIMIT: Nanos = Nanos::from_secs(1);
 
