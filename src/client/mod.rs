@@ -12,6 +12,8 @@ mod failure;
 mod framing;
 mod head;
 mod http1;
+#[cfg(test)]
+mod http1_oracle;
 mod http2;
 mod limit;
 mod probe;
