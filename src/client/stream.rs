@@ -145,26 +145,26 @@ impl<'a> Stream<'a> {
         let (watch, clock) = (self.watch, &self.client.clock);
         let followed = watch.follow(clock, |context| {
             loop {
-                let mut decoded = Ok(());
+                let mut outcome = Ok(());
                 let read = exchange.poll_read(context, |bytes, arrival| {
                     self.watch.saw_byte(arrival.at);
-                    if decoded.is_ok() && !self.done {
-                        decoded = self.decode(&mut decoder, Some(bytes), arrival.at);
+                    if outcome.is_ok() && !self.done {
+                        outcome = self.decode(&mut decoder, Some(bytes), arrival.at);
                     }
                 });
                 match read {
                     Poll::Pending => return Step::Waiting(self.stream_deadline()),
-                    Poll::Ready(_) if decoded.is_err() || self.done => return Step::Ready(decoded),
+                    Poll::Ready(_) if outcome.is_err() || self.done => return Step::Ready(outcome),
                     Poll::Ready(Some(Ok(()))) => {}
                     Poll::Ready(ended) => {
                         let at = exchange.last_read();
-                        let decoded = self.decode(&mut decoder, None, at);
+                        let outcome = self.decode(&mut decoder, None, at);
                         self.record.close.get_or_insert(self.client.offset(at));
                         if let Some(Err(error)) = ended {
                             self.record.error =
                                 Some(format!("connection broke: {}", chain(&error)));
                         }
-                        return Step::Ready(decoded);
+                        return Step::Ready(outcome);
                     }
                 }
                 reads += 1;
