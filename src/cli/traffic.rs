@@ -16,6 +16,7 @@ use crate::client::dialect::Api;
 use crate::metrics::fidelity::SentFigures;
 use crate::schedule::fidelity::FidelityFigures;
 use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
+use crate::trace::Request;
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceClock, TraceError};
 use crate::units::Nanos;
 use crate::workload::{self, Closed, Workload};
@@ -148,9 +149,17 @@ impl Traffic {
         })
     }
 
-    /// A pause, as the plan's speed makes it.
-    pub(super) fn shorten(&self, pause: Nanos) -> Nanos {
-        self.shape.speed.shorten(pause)
+    /// The planned rows, each at the time at which it is due; later turns, whose due time nobody knows
+    /// yet, at their own, as the speed makes it.
+    pub(super) fn shaped_rows(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<Request, TraceError>> + use<>, TraceError> {
+        let (speed, from) = (self.shape.speed, self.shape.from.unwrap_or_default());
+        Ok(self.plan()?.map(move |planned| {
+            let planned = planned?;
+            let own = speed.shorten(planned.request.at.since(from));
+            Ok(Request { at: planned.due.unwrap_or(own), ..planned.request })
+        }))
     }
 
     pub(super) fn name(&self) -> &str {
