@@ -8,7 +8,9 @@ use crate::trace::stats::ArrivalFigures;
 use crate::units::{NS_PER_S, Nanos};
 
 /// A gap longer than this ends a burst.
-const BURST_GAP: u64 = 5 * NS_PER_S;
+const BURST_GAP_S: f64 = 5.0;
+/// A burst of fewer gaps does not tell its pace.
+const LEAST_GAPS: usize = 10;
 /// From this share of silent seconds on, at more than a request a second, there are bursts.
 const SILENT: f64 = 0.3;
 /// A step of an envelope.
@@ -115,30 +117,35 @@ impl Times {
 
     /// Bursts: how many requests, how fast, how long the silence.
     fn bursts(&self) -> Option<String> {
-        let (mut sizes, mut offs, mut inside) = (Vec::new(), Vec::new(), Vec::new());
-        let mut size = 1.0;
-        for gap in self.gaps() {
-            if gap > BURST_GAP {
-                sizes.push(size);
-                offs.push(gap as f64 / NS_PER_S as f64);
-                size = 1.0;
-            } else {
-                inside.push(gap as f64 / NS_PER_S as f64);
-                size += 1.0;
-            }
-        }
-        sizes.push(size);
-        if sizes.len() < 5 || inside.len() < 20 {
+        let gaps_s: Vec<f64> = self.gaps().map(|gap| gap as f64 / NS_PER_S as f64).collect();
+        let bursts: Vec<&[f64]> = gaps_s.split(|gap| *gap > BURST_GAP_S).collect();
+        let offs: Vec<f64> = gaps_s.iter().copied().filter(|gap| *gap > BURST_GAP_S).collect();
+        let inside: f64 = bursts.iter().map(|gaps| gaps.len() as f64).sum();
+        if bursts.len() < 5 || inside < 20.0 {
             return None;
         }
-        let rate = inside.len() as f64 / inside.iter().sum::<f64>().max(1e-9);
+        let sizes: Vec<f64> = bursts.iter().map(|gaps| gaps.len() as f64 + 1.0).collect();
+        // Each burst has a pace of its own; within one, gaps scatter around it.
+        let long = bursts.iter().filter(|gaps| gaps.len() >= LEAST_GAPS);
+        let paces: Vec<f64> = long
+            .clone()
+            .map(|gaps| gaps.len() as f64 / gaps.iter().sum::<f64>().max(1e-9))
+            .collect();
+        let even: Vec<f64> = long
+            .zip(&paces)
+            .flat_map(|(gaps, pace)| gaps.iter().map(move |gap| gap * pace))
+            .collect();
         let ((size_mu, size_sigma), (off_mu, off_sigma)) = (logs(&sizes), logs(&offs));
-        let mut text = process(rate, cv(&inside));
+        let (_, pace_sigma) = logs(&paces);
+        // The mean of 1 ÷ pace is e^(σ²/2): so much longer the gaps would become.
+        let rate = inside / bursts.iter().copied().flatten().sum::<f64>().max(1e-9);
+        let mut text = process(rate * libm::exp(0.5 * pace_sigma * pace_sigma), cv(&even));
         let _ = write!(
             text,
             "\n[arrival.bursts]\n\
              size = {{ distribution = \"lognormal\", mu = {size_mu:.3}, sigma = {size_sigma:.3} }}\n\
-             off = {{ distribution = \"lognormal\", mu = {off_mu:.3}, sigma = {off_sigma:.3} }}\n"
+             off = {{ distribution = \"lognormal\", mu = {off_mu:.3}, sigma = {off_sigma:.3} }}\n\
+             pace = {{ distribution = \"lognormal\", mu = 0, sigma = {pace_sigma:.3} }}\n"
         );
         Some(text)
     }
