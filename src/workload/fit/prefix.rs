@@ -40,7 +40,10 @@ impl Blocks {
         let blocks = &prefix.blocks[..];
         let shared = self.shared.get_or_insert_with(|| blocks.to_vec());
         let same = shared.iter().zip(blocks).take_while(|(one, other)| one == other).count();
-        shared.truncate(same);
+        // A prompt that is shorter says nothing of what it has no room for.
+        if same < blocks.len() {
+            shared.truncate(same);
+        }
         let seen = blocks.iter().take_while(|block| self.last.contains_key(block)).count();
         self.met += blocks.len() as u64;
         self.hits += seen as u64;
