@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use serde_json::value::RawValue;
 
-use super::Request;
+use super::{Prefix, Request};
 use crate::units::{NS_PER_MS, Nanos};
 
 /// Tokens in a block of Mooncake's.
@@ -204,7 +204,9 @@ fn mooncake(request: &Request) -> Result<Row<'_>, WriteError> {
     row.number("timestamp", &millis(request.at));
     row.number("input_length", &request.input_tok);
     row.number("output_length", &request.output_tok);
-    row.number("hash_ids", &list(&mooncake_ids(request)?));
+    if let Some(prefix) = &request.prefix {
+        row.number("hash_ids", &list(&mooncake_ids(request, prefix)?));
+    }
     row.text("session_id", request.session.as_deref());
     if let Some(think) = request.think {
         row.number("delay", &millis(think));
@@ -219,11 +221,8 @@ fn mooncake(request: &Request) -> Result<Row<'_>, WriteError> {
 
 /// An id for every 512 tokens of the prompt, the last, partial block too. Smaller blocks are joined; what
 /// no block tells of gets ids that no other row has.
-fn mooncake_ids(request: &Request) -> Result<Vec<u64>, WriteError> {
-    let (blocks, block_tok) = request
-        .prefix
-        .as_ref()
-        .map_or((&[][..], MOONCAKE_BLOCK_TOK), |own| (&own.blocks[..], own.block_tok));
+fn mooncake_ids(request: &Request, prefix: &Prefix) -> Result<Vec<u64>, WriteError> {
+    let (blocks, block_tok) = (&prefix.blocks[..], prefix.block_tok);
     if block_tok == 0 || !MOONCAKE_BLOCK_TOK.is_multiple_of(block_tok) {
         let what = "has blocks that do not make up 512 tokens, which Mooncake's rows need; write the \
                     native format";

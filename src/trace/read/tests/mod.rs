@@ -2,6 +2,7 @@
 //!
 //! Every trace is written here; [`real`] reads the public files where they are at hand.
 
+mod damage;
 mod faults;
 mod quirks;
 mod real;
