@@ -14,4 +14,5 @@ mod reach;
 mod replay;
 mod sockets;
 mod survival;
+mod traces;
 mod virtual_time;
