@@ -18,6 +18,7 @@ use crate::schedule::fidelity::FidelityFigures;
 use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceClock, TraceError};
 use crate::units::Nanos;
+use crate::workload::servegen::{self, ServeGen};
 use crate::workload::{self, Workload};
 
 /// Where the rows come from, and how they are shaped.
@@ -36,6 +37,7 @@ pub(super) struct Traffic {
 enum Kind {
     Trace(Box<Trace>),
     Workload(Box<Workload>),
+    Clients(Box<ServeGen>),
 }
 
 impl Traffic {
@@ -46,11 +48,11 @@ impl Traffic {
         shaping: &ShapeArgs,
         api: Api,
     ) -> anyhow::Result<Self> {
-        let shape = shape(shaping);
         let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or("run");
-        if path.extension() == Some(OsStr::new("toml")) {
+        let closed_loop = shaping.concurrency.is_some();
+        let (kind, name, clock, rows) = if path.extension() == Some(OsStr::new("toml")) {
             let workload = workload::load(path)?;
-            if !workload.has_end() && shape.duration.is_none() && shape.limit.is_none() {
+            if !workload.has_end() && shaping.duration.is_none() && shaping.limit.is_none() {
                 bail!(
                     "{} has no end of its own\nhint: give --duration 60s or --limit 1000, or set \
                      `duration` in the file",
@@ -58,36 +60,29 @@ impl Traffic {
                 );
             }
             let name = workload.name().to_owned();
-            let rating = Rating::new(shaping, TraceClock::Common, None, &name)?;
-            return Self {
-                kind: Kind::Workload(Box::new(workload)),
-                name,
-                shape,
-                seed: shaping.seed,
-                api,
-                path: path.to_owned(),
-                rating,
-                notices: Vec::new(),
-                fidelity: None,
-            }
-            .settled();
-        }
-        let input =
-            if path == Path::new("-") { Input::Stdin } else { Input::File(path.to_owned()) };
-        let name = if matches!(input, Input::Stdin) { "stdin" } else { stem };
-        let trace = read::open(input, read_options(reading))?;
-        // A closed loop sends without looking at times.
-        let clock = if shape.closed_loop { TraceClock::Common } else { trace.clock() };
-        let rows_read = trace.facts().map(|facts| facts.rows_read);
-        let rating = Rating::new(shaping, clock, rows_read, name)?;
+            (Kind::Workload(Box::new(workload)), name, TraceClock::Common, None)
+        } else if path.is_dir() && servegen::is_servegen(path) {
+            let clients = servegen::load(path)?;
+            let (name, rows) = (clients.name().to_owned(), clients.requests());
+            (Kind::Clients(Box::new(clients)), name, TraceClock::Common, Some(rows))
+        } else {
+            let is_stdin = path == Path::new("-");
+            let input = if is_stdin { Input::Stdin } else { Input::File(path.to_owned()) };
+            let name = if is_stdin { "stdin" } else { stem };
+            let trace = read::open(input, read_options(reading))?;
+            // A closed loop sends without looking at times.
+            let clock = if closed_loop { TraceClock::Common } else { trace.clock() };
+            let rows = trace.facts().map(|facts| facts.rows_read);
+            (Kind::Trace(Box::new(trace)), name.to_owned(), clock, rows)
+        };
         Self {
-            kind: Kind::Trace(Box::new(trace)),
-            name: name.to_owned(),
-            shape,
+            rating: Rating::new(shaping, clock, rows, &name)?,
+            kind,
+            name,
+            shape: shape(shaping),
             seed: shaping.seed,
             api,
             path: path.to_owned(),
-            rating,
             notices: Vec::new(),
             fidelity: None,
         }
@@ -116,6 +111,7 @@ impl Traffic {
         self.notices = match &self.kind {
             Kind::Trace(trace) => trace.notices().to_vec(),
             Kind::Workload(_) => Vec::new(),
+            Kind::Clients(clients) => clients.notices().to_vec(),
         };
         self.notices.extend(self.rating.notices());
         Ok(self)
@@ -129,6 +125,7 @@ impl Traffic {
         Ok(match &self.kind {
             Kind::Trace(trace) => trace.rows()?,
             Kind::Workload(workload) => Box::new(workload.rows(self.seed).map(Ok)),
+            Kind::Clients(clients) => Box::new(clients.rows(self.seed).map(Ok)),
         })
     }
 
@@ -149,7 +146,7 @@ impl Traffic {
     /// What a workload wants in every body.
     pub(super) fn request_body(&self) -> Option<&RawValue> {
         match &self.kind {
-            Kind::Trace(_) => None,
+            Kind::Trace(_) | Kind::Clients(_) => None,
             Kind::Workload(workload) => workload.request(),
         }
     }
@@ -180,7 +177,7 @@ impl Traffic {
             }
         }
         // A generator may go on for ever; a file is worth reading to its end for what was left out.
-        if let Kind::Trace(_) = self.kind {
+        if !matches!(self.kind, Kind::Workload(_)) {
             plan.read_rest()?;
         }
         self.fidelity = plan.fidelity().map(|both| both.figures(self.rating.before()));
@@ -285,6 +282,7 @@ impl Traffic {
         match &self.kind {
             Kind::Trace(trace) => format!("{} ({} trace)", self.name, trace.format()),
             Kind::Workload(_) => format!("{} (workload)", self.name),
+            Kind::Clients(_) => format!("{} (ServeGen clients)", self.name),
         }
     }
 
@@ -292,6 +290,7 @@ impl Traffic {
     pub(super) fn manifest(&self, plan: Option<&PlanFacts>) -> Value {
         let source = match &self.kind {
             Kind::Workload(_) => json!({ "kind": "workload", "name": self.name }),
+            Kind::Clients(_) => json!({ "kind": "servegen", "name": self.name }),
             Kind::Trace(trace) => {
                 let facts = trace.facts().map(|facts| {
                     json!({
@@ -359,7 +358,7 @@ impl Traffic {
     pub(super) fn late_notices(&self) -> Vec<String> {
         match &self.kind {
             Kind::Trace(trace) => trace.late_notices(),
-            Kind::Workload(_) => Vec::new(),
+            Kind::Workload(_) | Kind::Clients(_) => Vec::new(),
         }
     }
 
