@@ -66,8 +66,8 @@ impl Rating {
 
     /// Learns the source's own rate and grain from its rows within the window.
     pub(super) fn settle(&mut self, rows: Rows, shape: &Shape) -> anyhow::Result<()> {
-        let Shape { from, to, duration, limit, .. } = *shape;
-        let window = Shape { from, to, duration, limit, ..Shape::default() };
+        let Shape { from, to, limit, duration, .. } = *shape;
+        let window = Shape { from, to, limit, duration, ..Shape::default() };
         let mut before = Side::default();
         for planned in plan(rows, &window) {
             let planned = planned?;

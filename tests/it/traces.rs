@@ -117,10 +117,9 @@ fn anonymised_rows_keep_shapes_and_nothing_else() {
 #[test]
 fn a_rate_is_reached_by_each_method_and_kept_in_the_manifest() {
     let place = Place::new();
-    let rows: String = (0..400)
-        .map(|row| format!("{}.{:03},5,2,s{},c\n", row / 20, row % 20 * 10, row / 2))
-        .collect();
-    place.write("t.csv", format!("at_s,input_tok,output_tok,session,class\n{rows}"));
+    let rows = (0..400).map(|row| format!("{}.{:03},5,2,s{},c", row / 20, row % 20 * 10, row / 2));
+    let rows: Vec<String> = rows.collect();
+    place.write("t.csv", format!("at_s,input_tok,output_tok,session,class\n{}\n", rows.join("\n")));
     let plan = |arguments: &[&str]| {
         let all = [&["run", "t.csv", "--dry-run", "--plan", "p.csv"][..], arguments].concat();
         let said = place.run(&all).expect(0);

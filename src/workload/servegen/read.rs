@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{Client, Gaps, LIMIT_REQUESTS, Lengths, PairOfLengths, ServeGenError as Error, Window};
 
@@ -77,13 +77,13 @@ fn text(path: &Path) -> Result<String, Error> {
 }
 
 /// `start_s,rate,cv,pattern,shape,scale`, a line per window, no header.
-fn windows(path: &PathBuf) -> Result<Vec<Window>, Error> {
+fn windows(path: &Path) -> Result<Vec<Window>, Error> {
     let text = text(path)?;
     let mut windows: Vec<Window> = Vec::new();
     let mut rates = Vec::new();
     for (line, row) in text.lines().enumerate().filter(|(_, row)| !row.trim().is_empty()) {
         let fail = |field, problem: String| Error::Value {
-            path: path.clone(),
+            path: path.to_owned(),
             place: format!("line {}", line + 1),
             field,
             problem,
@@ -131,7 +131,7 @@ fn windows(path: &PathBuf) -> Result<Vec<Window>, Error> {
         let requests = (rates[place] * width_s as f64).round();
         if requests >= LIMIT_REQUESTS as f64 {
             return Err(Error::Value {
-                path: path.clone(),
+                path: path.to_owned(),
                 place: format!("the window at {} s", windows[place].start_s),
                 field: "rate",
                 problem: format!("more than {LIMIT_REQUESTS} requests in one window; cut it"),
@@ -150,13 +150,10 @@ fn windows(path: &PathBuf) -> Result<Vec<Window>, Error> {
 }
 
 /// Distributions by the start of their stretch; those of idle ones are left out.
-fn lengths(
-    path: &PathBuf,
-    unused: &mut BTreeSet<String>,
-) -> Result<Vec<(u64, PairOfLengths)>, Error> {
+fn lengths(path: &Path, unused: &mut BTreeSet<String>) -> Result<Vec<(u64, PairOfLengths)>, Error> {
     let text = text(path)?;
     let fail = |place: String, field, problem: String| Error::Value {
-        path: path.clone(),
+        path: path.to_owned(),
         place,
         field,
         problem,

@@ -44,7 +44,9 @@ fn windows_hold_exactly_their_rate_and_lengths_are_drawn_apart() {
     assert_eq!(count("chunk-12", 600, 1200), 600);
     // Four pairs of lengths, each in a quarter of the rows.
     let mut pairs: HashMap<(u32, u32), u32> = HashMap::new();
-    rows.iter().for_each(|row| *pairs.entry((row.input_tok, row.output_tok)).or_default() += 1);
+    for row in &rows {
+        *pairs.entry((row.input_tok, row.output_tok)).or_default() += 1;
+    }
     assert!(
         pairs.len() == 4 && pairs.values().all(|count| (450..600).contains(count)),
         "{pairs:?}"
