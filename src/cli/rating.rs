@@ -124,6 +124,11 @@ impl Rating {
         self.factor.map(|factor| (self.method, factor))
     }
 
+    /// Whether rows get times that they did not have.
+    pub(super) fn sets_times(&self) -> bool {
+        self.rate.is_some() && self.clock != TraceClock::Common
+    }
+
     /// What became of rounded times, where anything did.
     pub(super) fn dequantise(&self) -> Option<Dequantise> {
         (self.dequantise == Dequantise::Uniform).then_some(self.dequantise)

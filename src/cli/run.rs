@@ -41,7 +41,8 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
         Some(facts) => check_plan(args, &traffic, facts)?,
         None => anyhow::ensure!(
             !args.output.dry_run && args.output.plan.is_none(),
-            "a stream can be read once only, so it has no --dry-run and no --plan\nhint: give a file"
+            "the rows cannot be counted before they are sent, so there is no --dry-run and no --plan\nhint: \
+             give a file for a stream, and --limit for a closed loop without an end"
         ),
     }
     if args.output.dry_run {

@@ -19,7 +19,7 @@ use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceClock, TraceError};
 use crate::units::Nanos;
 use crate::workload::servegen::{self, ServeGen};
-use crate::workload::{self, Workload};
+use crate::workload::{self, Closed, Workload};
 
 /// Where the rows come from, and how they are shaped.
 pub(super) struct Traffic {
@@ -48,8 +48,20 @@ impl Traffic {
         shaping: &ShapeArgs,
         api: Api,
     ) -> anyhow::Result<Self> {
+        // A closed loop sends without looking at times.
+        Self::open_with(path, reading, shaping, api, shaping.concurrency.is_none())
+    }
+
+    /// Opens the source to look at it, or to send it; only who sends by the clock `wants_times`.
+    pub(super) fn open_with(
+        path: &Path,
+        reading: &ReadArgs,
+        shaping: &ShapeArgs,
+        api: Api,
+        wants_times: bool,
+    ) -> anyhow::Result<Self> {
+        let mut shape = shape(shaping);
         let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or("run");
-        let closed_loop = shaping.concurrency.is_some();
         let (kind, name, clock, rows) = if path.extension() == Some(OsStr::new("toml")) {
             let workload = workload::load(path)?;
             if !workload.has_end() && shaping.duration.is_none() && shaping.limit.is_none() {
@@ -59,6 +71,7 @@ impl Traffic {
                     path.display()
                 );
             }
+            shape.closed_loop |= workload.closed().is_some();
             let name = workload.name().to_owned();
             (Kind::Workload(Box::new(workload)), name, TraceClock::Common, None)
         } else if path.is_dir() && servegen::is_servegen(path) {
@@ -70,8 +83,8 @@ impl Traffic {
             let input = if is_stdin { Input::Stdin } else { Input::File(path.to_owned()) };
             let name = if is_stdin { "stdin" } else { stem };
             let trace = read::open(input, read_options(reading))?;
-            // A closed loop sends without looking at times.
-            let clock = if closed_loop { TraceClock::Common } else { trace.clock() };
+            let wants_times = wants_times || shaping.rate.is_some();
+            let clock = if wants_times { trace.clock() } else { TraceClock::Common };
             let rows = trace.facts().map(|facts| facts.rows_read);
             (Kind::Trace(Box::new(trace)), name.to_owned(), clock, rows)
         };
@@ -79,7 +92,7 @@ impl Traffic {
             rating: Rating::new(shaping, clock, rows, &name)?,
             kind,
             name,
-            shape: shape(shaping),
+            shape,
             seed: shaping.seed,
             api,
             path: path.to_owned(),
@@ -117,8 +130,38 @@ impl Traffic {
         Ok(self)
     }
 
+    /// Whether the rows can be counted before they are sent: not those of a stream, nor of a workload
+    /// without an end in a closed loop, where time alone ends the run.
+    /// The trace, where the source is one.
+    pub(super) fn trace(&self) -> Option<&Trace> {
+        match &self.kind {
+            Kind::Trace(trace) => Some(trace),
+            _ => None,
+        }
+    }
+
+    /// Whether rows come by one clock, their own or that of a rate.
+    pub(super) fn has_times(&self) -> bool {
+        self.trace().is_none_or(|trace| trace.clock() == TraceClock::Common)
+            || self.rating.sets_times()
+    }
+
     fn is_stream(&self) -> bool {
-        matches!(&self.kind, Kind::Trace(trace) if trace.facts().is_none())
+        match &self.kind {
+            Kind::Clients(_) => false,
+            Kind::Trace(trace) => trace.facts().is_none(),
+            Kind::Workload(workload) => {
+                self.shape.closed_loop && self.shape.limit.is_none() && !workload.has_rows_end()
+            }
+        }
+    }
+
+    /// The closed loop that the workload asks for, if it does.
+    pub(super) fn closed(&self) -> Option<(Closed, Option<Nanos>)> {
+        match &self.kind {
+            Kind::Trace(_) | Kind::Clients(_) => None,
+            Kind::Workload(workload) => Some((workload.closed()?, workload.duration())),
+        }
     }
 
     fn source_rows(&self) -> Result<Rows, TraceError> {
@@ -278,7 +321,7 @@ impl Traffic {
         )
     }
 
-    fn source_words(&self) -> String {
+    pub(super) fn source_words(&self) -> String {
         match &self.kind {
             Kind::Trace(trace) => format!("{} ({} trace)", self.name, trace.format()),
             Kind::Workload(_) => format!("{} (workload)", self.name),

@@ -141,6 +141,19 @@ impl Workload {
         self.duration.is_some() || self.row_limit.is_some()
     }
 
+    /// Whether its rows end by themselves even where they have no times.
+    #[must_use]
+    pub fn has_rows_end(&self) -> bool {
+        self.row_limit.is_some() || (self.duration.is_some() && self.closed().is_none())
+    }
+
+    /// Whether its rows say more than lengths, sessions, classes and blocks.
+    #[must_use]
+    pub fn has_words(&self) -> bool {
+        let says = |class: &Class| class.body.is_some() || class.input.text().is_some();
+        self.request.is_some() || self.streams.iter().flat_map(|own| &own.classes).any(says)
+    }
+
     /// The closed loop that it asks for, if it does.
     #[must_use]
     pub fn closed(&self) -> Option<Closed> {

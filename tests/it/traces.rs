@@ -19,7 +19,7 @@ fn inspect_tells_in_words_and_in_json() {
     place.write("t.jsonl", TRACE);
     let said = place.run(&["trace", "inspect", "t.jsonl"]).expect(0);
     for part in
-        ["mooncake trace: 3 rows of 4 (1 left out)", "sessions    2 of 3 rows", "█", "prefixes"]
+        ["t (mooncake trace): 3 rows of 4 (1 left out)", "sessions    2 of 3 rows", "█", "prefixes"]
     {
         assert!(said.stdout.contains(part), "no `{part}` in {}", said.stdout);
     }

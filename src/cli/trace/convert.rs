@@ -1,18 +1,15 @@
 //! `underfire trace convert`: a trace, whole or shaped, as another file.
-//!
-//! The file is written beside its place and moved there when it is whole, so that a failed conversion
-//! leaves nothing that looks like a trace.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 
 use crate::cli::Exit;
 use crate::cli::args::{ReadArgs, ShapeArgs};
 use crate::cli::console::say;
+use crate::cli::trace::place::Place;
 use crate::cli::traffic::Traffic;
 use crate::client::dialect::Api;
 use crate::trace::write::{Anonymiser, Dress, Writer};
@@ -60,44 +57,14 @@ pub(super) fn convert(args: &ConvertArgs) -> anyhow::Result<Exit> {
     let traffic = Traffic::open(&args.source, &args.reading, &args.shape, Api::Chat)?;
     traffic.say_notices();
     let dress = dress(args)?;
-    let is_stdout = args.out == Path::new("-");
-    if is_stdout {
-        let out = std::io::stdout().lock();
-        let written = write(args, &traffic, dress, BufWriter::with_capacity(1 << 16, out));
-        return match written {
-            Ok(_) => Ok(Exit::Ok),
-            Err(error) if is_closed_pipe(&error) => Ok(Exit::Ok),
-            Err(error) => Err(error),
-        };
-    }
-    let place = &args.out;
-    if place.exists() {
-        let same = |path: &Path| path.canonicalize().ok();
-        if same(place) == same(&args.source) {
-            bail!("{} is the source itself\nhint: give another file", place.display());
-        }
-        if !args.force {
-            bail!("{} exists\nhint: --force replaces it", place.display());
-        }
-    }
-    let failed = || format!("failed to write {}", place.display());
-    let mut unfinished = place.clone().into_os_string();
-    unfinished.push(".part");
-    let unfinished = PathBuf::from(unfinished);
-    let file = File::create(&unfinished).with_context(failed)?;
-    let rows = match write(args, &traffic, dress, BufWriter::with_capacity(1 << 16, file)) {
-        Ok(rows) => rows,
-        Err(error) => {
-            // What is left of it is of no use; why it failed is what matters.
-            let _ = std::fs::remove_file(&unfinished);
-            return Err(error);
-        }
-    };
-    std::fs::rename(&unfinished, place).with_context(failed)?;
+    let place = Place { source: &args.source, out: &args.out, force: args.force };
+    let rows = place.save(|out| write(args, &traffic, dress, out))?;
     for notice in traffic.late_notices() {
         say(&format!("note: {notice}"));
     }
-    say(&format!("{rows} rows written to {}", place.display()));
+    if let Some(rows) = rows {
+        say(&format!("{rows} rows written to {}", args.out.display()));
+    }
     Ok(Exit::Ok)
 }
 
@@ -143,12 +110,4 @@ fn write(
         bail!("no rows are left of {}\nhint: look at --from, --to and --limit", traffic.name());
     }
     Ok(rows)
-}
-
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
-    })
 }

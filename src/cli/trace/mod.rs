@@ -1,9 +1,11 @@
 //! `underfire trace`: what can be done with a trace without sending it. One file per command.
 
 mod convert;
+mod generate;
 mod inspect;
 mod lint;
 mod picture;
+mod place;
 
 use clap::{Args, Subcommand};
 
@@ -24,6 +26,8 @@ enum TraceCommand {
     Lint(lint::LintArgs),
     /// Write a trace, or a part or change of it, as another file
     Convert(Box<convert::ConvertArgs>),
+    /// Write the rows of a workload as a native trace
+    Generate(generate::GenerateArgs),
 }
 
 /// Carries out the command.
@@ -32,5 +36,6 @@ pub(super) fn trace(args: &TraceArgs) -> anyhow::Result<Exit> {
         TraceCommand::Inspect(args) => inspect::inspect(args),
         TraceCommand::Lint(args) => lint::lint(args),
         TraceCommand::Convert(args) => convert::convert(args),
+        TraceCommand::Generate(args) => generate::generate(args),
     }
 }
