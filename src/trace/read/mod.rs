@@ -27,6 +27,7 @@ mod mooncake;
 mod native;
 mod notices;
 mod number;
+mod open;
 mod order;
 mod otel;
 mod plain;
@@ -51,8 +52,9 @@ use std::str::FromStr;
 
 pub use self::error::TraceError;
 pub use self::format::Format;
+pub use self::open::{open, open_with_progress};
 pub use self::scan::{Facts, TraceClock};
-pub use self::trace::{Trace, open, open_with_progress};
+pub use self::trace::Trace;
 pub use self::walk::{Walked, walk};
 
 /// Where a trace comes from.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::trace::open_stream;
+use super::open::open_stream;
 use super::*;
 use crate::trace::Request;
 use crate::units::Nanos;
