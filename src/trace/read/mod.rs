@@ -35,6 +35,7 @@ mod ragpulse;
 mod rows;
 mod scan;
 mod sglang;
+mod shared_blocks;
 mod sniff;
 mod source;
 mod table;

@@ -11,7 +11,7 @@ use super::lines::LineReader;
 use super::order::SharedTally;
 use super::rows::{RowReader, first_line};
 use super::scan::scan;
-use super::sniff::format_of;
+use super::sniff::{document_format, format_of, may_be_document};
 use super::source::{Bytes, Identity, open_file, read_error, unpack};
 use super::trace::{Source, Trace, TraceFile};
 use super::{Format, Input, ReadOptions, notices};
@@ -170,12 +170,16 @@ pub(super) fn sniff<R: Read>(
     if let Some(format) = chosen {
         return Ok(format);
     }
-    match lines.ahead() {
-        Err(cause) => Err(read_error(cause, name, 0)),
-        Ok(ahead) => format_of(&first, ahead).map_err(|hint| TraceError::UnknownFormat {
-            file: name.to_owned(),
-            seen: shorten(&first),
-            hint,
-        }),
+    let hint = match format_of(&first) {
+        Ok(format) => return Ok(format),
+        Err(hint) => hint,
+    };
+    // Only now is more read than a line: a pipe may have no more for a long time.
+    if may_be_document(&first) {
+        let ahead = lines.ahead().map_err(|cause| read_error(cause, name, 0))?;
+        if let Some(format) = document_format(ahead) {
+            return Ok(format);
+        }
     }
+    Err(TraceError::UnknownFormat { file: name.to_owned(), seen: shorten(&first), hint })
 }

@@ -15,6 +15,7 @@ use super::lines::LineReader;
 use super::order::{self, Indexed, Order, SharedTally, Streamed};
 use super::rows::{ReadRow, RowReader};
 use super::scan::{Facts, TraceClock, clock_of, settle};
+use super::shared_blocks::Blocks;
 use super::source::{Bytes, Counted, Identity, open_file, unpack};
 use super::turns::Turns;
 use super::{Format, ReadOptions, notices};
@@ -40,7 +41,7 @@ pub struct Trace {
 pub(super) enum Source {
     File(TraceFile),
     Stream { name: Arc<str>, reader: Mutex<Option<Box<RowReader<Bytes>>>> },
-    Held(Arc<Vec<Request>>),
+    Held(Arc<Vec<(Request, Blocks)>>),
 }
 
 /// A regular file, and what it was like when it was opened first.

@@ -87,8 +87,9 @@ fn hand_out(
     on_row: &mut dyn FnMut(Walked) -> ControlFlow<()>,
 ) {
     let mut rows = documents.finish().taken.rows;
-    rows.sort_by_key(|row| row.at_ns);
-    for mut row in rows {
+    rows.sort_by_key(|(row, _)| row.at_ns);
+    for (mut row, blocks) in rows {
+        row.request.prefix = blocks.prefix();
         row.request.at = ordinal(row.at_ns);
         if on_row(Ok((row.line, row.request))).is_break() {
             return;
