@@ -1,6 +1,6 @@
 //! Trace files in, [`crate::trace::Request`]s out, in time order.
 //!
-//! [`open`] tells the format and the compression from the content, looks at every row of a file once
+//! [`open()`] tells the format and the compression from the content, looks at every row of a file once
 //! (order, faults, counts) and answers with a [`Trace`], whose [`Trace::rows`] streams them as often as
 //! needed. Memory stays flat whatever the file's length. Times become integer nanoseconds without ever
 //! being floating point.
