@@ -69,14 +69,17 @@ impl Rating {
         let Shape { from, to, limit, duration, .. } = *shape;
         let window = Shape { from, to, limit, duration, ..Shape::default() };
         let mut before = Side::default();
+        let (mut count, mut last) = (0_u64, Nanos::ZERO);
         for planned in plan(rows, &window) {
             let planned = planned?;
             before.add(planned.due, &planned.request);
+            count += 1;
+            // A turn that waits for another has no due time, but a recorded one.
+            last = last.max(planned.request.at.since(from.unwrap_or(Nanos::ZERO)));
         }
         self.grain = before.arrivals.least_gap().unwrap_or(Nanos::ZERO);
         if let (Some(wanted), TraceClock::Common) = (self.rate, self.clock) {
-            let last_s = before.arrivals.span().map_or(0.0, |(_, last)| last.as_secs_f64());
-            let recorded = before.arrivals.rows() as f64 / last_s;
+            let recorded = count as f64 / last.as_secs_f64();
             self.factor = Some(self.method.factor(recorded, wanted)?);
         }
         if self.clock == TraceClock::Common {

@@ -15,7 +15,7 @@ use super::rating::{Rating, Rows};
 use crate::client::dialect::Api;
 use crate::metrics::fidelity::SentFigures;
 use crate::schedule::fidelity::FidelityFigures;
-use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
+use crate::schedule::{self, Plan, PlanFacts, Planned, ServerLength, Shape};
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceClock, TraceError};
 use crate::units::Nanos;
 use crate::workload::servegen::{self, ServeGen};
@@ -172,9 +172,10 @@ impl Traffic {
         })
     }
 
-    /// A pause, as the plan's speed makes it.
-    pub(super) fn shorten(&self, pause: Nanos) -> Nanos {
-        self.shape.speed.shorten(pause)
+    /// When a row is due, or would be if the turns before it took as long as recorded.
+    pub(super) fn nominal(&self, planned: &Planned) -> Nanos {
+        let from = self.shape.from.unwrap_or(Nanos::ZERO);
+        planned.due.unwrap_or_else(|| self.shape.speed.shorten(planned.request.at.since(from)))
     }
 
     pub(super) fn name(&self) -> &str {
@@ -298,7 +299,7 @@ impl Traffic {
             (facts.clipped_output, "completions clipped"),
             (facts.clipped_to_server, "rows clipped to what the server takes"),
             (facts.shortened_gaps, "gaps shortened"),
-            (facts.think_rows, "later turns with think time, sent at their own time"),
+            (facts.think_rows, "later turns, each due a pause after the end of the one before"),
         ] {
             if count > 0 {
                 let _ = writeln!(text, "      {count} {what}");

@@ -3,6 +3,9 @@
 //! Streaming: one row is held at a time. It stops reading as soon as no later row can be planned, so
 //! that an endless source ends, and a pipe is not waited for.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use super::facts::{End, Tally};
 use super::fidelity::Fidelity;
 use super::fit::{Fit, total_tok};
@@ -24,6 +27,7 @@ where
         window: Window::new(shape.from, shape.to),
         tally: Tally::new(shape.limit.is_some() || duration.is_some()),
         last_due: Nanos::ZERO,
+        begun: HashSet::new(),
         fidelity: None,
         shape: Shape { max_gap, duration, ..shape.clone() },
     }
@@ -38,6 +42,8 @@ pub struct Plan<I> {
     tally: Tally,
     /// Due time of the row before; `t0` for the first.
     last_due: Nanos,
+    /// Sessions with a row in the plan, which a turn can follow.
+    begun: HashSet<Arc<str>>,
     fidelity: Option<Box<Fidelity>>,
 }
 
@@ -121,10 +127,25 @@ impl<I> Plan<I> {
         Step { due: due.since(removed).max(self.last_due), removed, is_late }
     }
 
+    /// Whether the row is due after the turn before it. Its pause then becomes that of the replay; a row
+    /// with nothing to follow has none, and is due at its own time.
+    fn follows(&mut self, request: &mut Request) -> bool {
+        let Some(session) = &request.session else { return false };
+        let is_first = !self.begun.contains(session) && self.begun.insert(Arc::clone(session));
+        let think = request.think.take().filter(|_| !is_first);
+        request.think = think.map(|think| self.shape.speed.shorten(think));
+        request.think.is_some()
+    }
+
     fn planned(&mut self, mut request: Request, step: Step) -> Planned {
-        self.last_due = step.due;
+        let follows = self.follows(&mut request);
+        let step =
+            if follows { Step { removed: Nanos::ZERO, is_late: false, ..step } } else { step };
+        if !follows {
+            self.last_due = step.due;
+        }
         if let Some(fidelity) = &mut self.fidelity {
-            let at = (!self.shape.closed_loop).then_some(request.at);
+            let at = (!self.shape.closed_loop && !follows).then_some(request.at);
             fidelity.asked.add(at, &request);
         }
         let facts = &mut self.tally.facts;
@@ -151,7 +172,7 @@ impl<I> Plan<I> {
             }
         }
         facts.longest_tok = facts.longest_tok.max(total_tok(&request));
-        let due = (!self.shape.closed_loop).then_some(step.due);
+        let due = (!self.shape.closed_loop && !follows).then_some(step.due);
         let planned = Planned { index: facts.rows, due, request };
         self.tally.planned(&planned);
         if let Some(fidelity) = &mut self.fidelity {

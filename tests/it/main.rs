@@ -12,6 +12,7 @@ mod program;
 mod prompts;
 mod reach;
 mod replay;
+mod sessions;
 mod sockets;
 mod survival;
 mod traces;

@@ -12,6 +12,7 @@ use crate::cli::console::say;
 use crate::cli::trace::place::Place;
 use crate::cli::traffic::Traffic;
 use crate::client::dialect::Api;
+use crate::trace::Request;
 use crate::trace::write::{Anonymiser, Dress, Writer};
 
 /// Arguments of `trace convert`.
@@ -96,9 +97,8 @@ fn write(
     let mut rows = 0;
     for planned in traffic.plan()? {
         let planned = planned?;
-        let mut request = planned.request;
-        request.at = planned.due.unwrap_or(request.at);
-        request.think = request.think.map(|think| traffic.shorten(think));
+        let at = traffic.nominal(&planned);
+        let mut request = Request { at, ..planned.request };
         if let Some(anonymiser) = &anonymiser {
             request = anonymiser.row(request);
         }

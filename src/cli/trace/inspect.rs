@@ -40,7 +40,7 @@ pub(super) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
     let mut stats = Stats::default();
     for planned in traffic.plan()? {
         let planned = planned?;
-        let at = planned.due.unwrap_or(planned.request.at);
+        let at = traffic.nominal(&planned);
         stats.add(&Request { at, ..planned.request });
     }
     let (figures, shapes) = stats.finish();
