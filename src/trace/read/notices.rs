@@ -110,7 +110,9 @@ pub(super) fn of_options(format: Format, options: &ReadOptions) -> Vec<String> {
 /// Times that were rounded, or read in the wrong unit, or from the wrong zero.
 fn of_times(facts: &Facts, format: Format) -> Vec<String> {
     let mut notices = Vec::new();
-    if facts.rows_kept > 1 && facts.distinct_times * 2 < facts.rows_kept {
+    // In a replay file only sessions have times.
+    let has_times = format != Format::TraceLabReplay;
+    if has_times && facts.rows_kept > 1 && facts.distinct_times * 2 < facts.rows_kept {
         notices.push(format!(
             "time stamps are quantised: {} rows have {} distinct times, and rows of one time are sent at \
              once, as recorded; `--dequantise uniform` spreads them",
