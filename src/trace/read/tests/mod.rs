@@ -4,6 +4,7 @@
 
 mod damage;
 mod faults;
+mod logs;
 mod quirks;
 mod real;
 
