@@ -15,7 +15,8 @@ use super::rating::{Rating, Rows};
 use crate::client::dialect::Api;
 use crate::metrics::fidelity::SentFigures;
 use crate::schedule::fidelity::FidelityFigures;
-use crate::schedule::{self, Plan, PlanFacts, Planned, ServerLength, Shape};
+use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
+use crate::trace::Request;
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceClock, TraceError};
 use crate::units::Nanos;
 use crate::workload::servegen::{self, ServeGen};
@@ -172,10 +173,17 @@ impl Traffic {
         })
     }
 
-    /// When a row is due, or would be if the turns before it took as long as recorded.
-    pub(super) fn nominal(&self, planned: &Planned) -> Nanos {
-        let from = self.shape.from.unwrap_or(Nanos::ZERO);
-        planned.due.unwrap_or_else(|| self.shape.speed.shorten(planned.request.at.since(from)))
+    /// The planned rows, each at the time at which it is due; later turns, whose due time nobody knows
+    /// yet, at their own, as the speed makes it.
+    pub(super) fn shaped_rows(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<Request, TraceError>> + use<>, TraceError> {
+        let (speed, from) = (self.shape.speed, self.shape.from.unwrap_or_default());
+        Ok(self.plan()?.map(move |planned| {
+            let planned = planned?;
+            let own = speed.shorten(planned.request.at.since(from));
+            Ok(Request { at: planned.due.unwrap_or(own), ..planned.request })
+        }))
     }
 
     pub(super) fn name(&self) -> &str {

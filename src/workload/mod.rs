@@ -25,6 +25,7 @@ mod class;
 mod distribution;
 mod draw;
 mod error;
+pub mod fit;
 mod keys;
 mod length;
 mod normal;

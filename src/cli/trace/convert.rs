@@ -12,7 +12,6 @@ use crate::cli::console::say;
 use crate::cli::trace::place::Place;
 use crate::cli::traffic::Traffic;
 use crate::client::dialect::Api;
-use crate::trace::Request;
 use crate::trace::write::{Anonymiser, Dress, Writer};
 
 /// Arguments of `trace convert`.
@@ -95,10 +94,8 @@ fn write(
     let mut writer = Writer::new(out, dress)?;
     let anonymiser = args.anonymise.then(Anonymiser::default);
     let mut rows = 0;
-    for planned in traffic.plan()? {
-        let planned = planned?;
-        let at = traffic.nominal(&planned);
-        let mut request = Request { at, ..planned.request };
+    for request in traffic.shaped_rows()? {
+        let mut request = request?;
         if let Some(anonymiser) = &anonymiser {
             request = anonymiser.row(request);
         }

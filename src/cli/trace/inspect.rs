@@ -12,7 +12,6 @@ use crate::cli::args::{ReadArgs, ShapeArgs};
 use crate::cli::console::{print, say};
 use crate::cli::traffic::Traffic;
 use crate::client::dialect::Api;
-use crate::trace::Request;
 use crate::trace::read::{Trace, TraceClock};
 use crate::trace::stats::{
     ArrivalFigures, LengthFigures, ReuseFigures, SessionFigures, Stats, TraceFigures,
@@ -38,10 +37,8 @@ pub(super) struct InspectArgs {
 pub(super) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
     let traffic = Traffic::open_with(&args.source, &args.reading, &args.shape, Api::Chat, false)?;
     let mut stats = Stats::default();
-    for planned in traffic.plan()? {
-        let planned = planned?;
-        let at = traffic.nominal(&planned);
-        stats.add(&Request { at, ..planned.request });
+    for row in traffic.shaped_rows()? {
+        stats.add(&row?);
     }
     let (figures, shapes) = stats.finish();
     anyhow::ensure!(
