@@ -252,3 +252,56 @@ fn a_converted_trace_sends_the_same_bodies() {
     let part = keeper.run(&place, "p.csv");
     assert!(part.len() == 1 && bodies.contains(&part[0]), "{part:?}");
 }
+
+#[test]
+fn a_folder_of_clients_is_a_source_like_any_other() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("clients")).expect("a folder");
+    place.write("clients/chunk-1-trace.csv", "0,0.5,1,Gamma,0.5,1\r\n600,0,0,,0,0");
+    place.write(
+        "clients/chunk-1-dataset.json",
+        "{\"0\": {\"input_tokens\": \"{7: 1.0}\", \"output_tokens\": \"{2: 1.0}\"}}",
+    );
+    let said = place.run(&["run", "clients", "--dry-run"]).expect(0);
+    assert!(
+        said.stdout.contains("plan: 300 rows of clients (ServeGen clients)"),
+        "{}",
+        said.stdout
+    );
+    assert!(said.stdout.contains("2100 prompt tokens, 600 completion tokens"), "{}", said.stdout);
+    place.run(&["trace", "convert", "clients", "c.csv"]).expect(0);
+    let found = json(&place.run(&["trace", "inspect", "c.csv", "--json"]).expect(0).stdout);
+    assert_eq!(found["figures"]["rows"], 300);
+    place.write("clients/chunk-1-trace.csv", "0,0.5,1,Gama,0.5,1");
+    let said = place.run(&["run", "clients", "--dry-run"]).expect(2);
+    for part in ["chunk-1-trace.csv, line 1", "`pattern`", "`Gama`", "Gamma, Weibull"] {
+        assert!(said.stderr.contains(part), "no `{part}` in {}", said.stderr);
+    }
+}
+
+#[test]
+fn rounded_times_are_spread_when_that_is_asked_for() {
+    let place = Place::new();
+    let rows: String = (0..60)
+        .map(|row| row / 20 * 3000)
+        .map(|ms| format!("{{\"timestamp\": {ms}, \"input_length\": 5, \"output_length\": 2}}"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    place.write("t.jsonl", rows);
+    let dues = |how: &str| {
+        let plan = ["run", "t.jsonl", "--dry-run", "--plan", "p.csv", "--dequantise", how];
+        let said = place.run(&plan).expect(0);
+        let text = place.read("p.csv");
+        let dues = text.lines().skip(1).filter_map(|line| line.split(',').nth(4)?.parse().ok());
+        (said.stderr, dues.collect::<Vec<f64>>())
+    };
+    let (said, recorded) = dues("none");
+    assert!(said.contains("quantised") && said.contains("--dequantise uniform"), "{said}");
+    assert!(recorded.iter().all(|due| due % 3.0 == 0.0));
+    let (said, spread) = dues("uniform");
+    assert!(said.contains("spread over 3 s"), "{said}");
+    assert!(spread.is_sorted() && spread.windows(2).all(|pair| pair[0] < pair[1]));
+    assert!(spread.iter().zip(&recorded).all(|(due, at)| (*at..at + 3.0).contains(due)));
+    let said = place.run(&["run", "t.jsonl", "--dry-run", "--dequantise", "evenly"]).expect(2);
+    assert!(said.stderr.contains("none, uniform"), "{}", said.stderr);
+}
