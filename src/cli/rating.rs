@@ -152,12 +152,23 @@ impl Rating {
                     .to_owned(),
             );
         }
+        if self.rate.is_none() && self.clock == TraceClock::PerSession {
+            notices.push(
+                "every session counts from its own start, and the trace does not say when that was: all \
+                 begin together; --rate R spreads them so that R requests a second arrive"
+                    .to_owned(),
+            );
+        }
         if let (Some(rate), true) = (self.rate, self.clock != TraceClock::Common) {
-            let what = if self.clock == TraceClock::Absent { "rows" } else { "sessions" };
-            notices.push(format!(
-                "{what} start at random (Poisson), so that {} requests a second come once they overlap",
-                rate.per_s()
-            ));
+            let rate = rate.per_s();
+            notices.push(if self.clock == TraceClock::Absent {
+                format!("rows arrive at random (Poisson), {rate} a second")
+            } else {
+                format!(
+                    "sessions start at random (Poisson), so that {rate} requests a second come once enough \
+                     of them overlap"
+                )
+            });
         }
         notices
     }

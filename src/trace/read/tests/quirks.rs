@@ -55,7 +55,6 @@ fn length_files_have_times_or_none() {
         "0@0:74/918 1@0:1/2",
     );
     assert_eq!(trace.clock(), TraceClock::Absent);
-    assert!(trace.notices()[0].contains("--rate R"), "{:?}", trace.notices());
 }
 
 #[test]
@@ -173,7 +172,6 @@ fn claude_code_sessions_have_sub_agents_and_ids_of_their_own() {
     let ids = blocks(&trace);
     assert_eq!((requests(&trace).len(), shared(&ids[0], &ids[1])), (8, 0));
     assert_eq!(trace.clock(), TraceClock::PerSession);
-    assert!(trace.notices().iter().any(|line| line.contains("all begin together")));
 }
 
 #[test]
