@@ -73,7 +73,9 @@ fn measure_trace(path: &Path) -> (TraceFigures, Shapes, Vec<Request>) {
     let trace = read::open(Input::File(path.to_owned()), ReadOptions::default()).expect("a trace");
     let rows: Vec<Request> = trace.rows().expect("rows").map(|row| row.expect("valid")).collect();
     let mut stats = Stats::default();
-    rows.iter().for_each(|row| stats.add(row));
+    for row in &rows {
+        stats.add(row);
+    }
     let (figures, shapes) = stats.finish();
     (figures, shapes, rows)
 }

@@ -163,11 +163,10 @@ impl<S: Source<R>, R: Timed> Turns<S, R> {
         match self.first_ready() {
             _ if !self.ended || now >= self.until => Due::Done,
             Some(due) if due > now => Due::At(due),
-            // It has no slot.
-            Some(_) => Due::End,
             None if self.waiting.is_empty() => Due::Done,
             None if self.until < Nanos::MAX => Due::At(self.until),
-            None => Due::End,
+            // There is no slot, or all wait for an end.
+            _ => Due::End,
         }
     }
 }

@@ -68,6 +68,11 @@ pub(super) struct Distribution {
 }
 
 impl Distribution {
+    /// Always this value.
+    pub(super) fn one(value: f64, unit: Unit) -> Self {
+        Self { family: Family::Fixed(value), min: unit.least, max: unit.most, whole: unit.whole }
+    }
+
     /// Reads a section that holds nothing else.
     pub(super) fn read(mut keys: Keys<'_>, unit: Unit) -> Result<Self, WorkloadError> {
         let distribution = Self::read_part(&mut keys, unit)?;

@@ -55,10 +55,9 @@ impl Times {
     pub(super) fn text(&self, figures: &ArrivalFigures) -> String {
         let silent = figures.scales.first().and_then(|scale| scale.empty).unwrap_or(0.0);
         let rate = self.rate();
-        if !figures.quantised && silent >= SILENT && rate > 1.0 {
-            if let Some(text) = self.bursts() {
-                return text;
-            }
+        let may_burst = !figures.quantised && silent >= SILENT && rate > 1.0;
+        if let Some(text) = may_burst.then(|| self.bursts()).flatten() {
+            return text;
         }
         let idc = figures.scales.last().and_then(|scale| scale.idc).unwrap_or(1.0);
         let factors = if idc >= LEAST_IDC { self.factors(idc) } else { Vec::new() };

@@ -1,6 +1,7 @@
 //! Shared beginnings: the blocks that all rows begin with, how much was seen before, and how long ago.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use super::arrivals::logs;
 use super::sessions::Turns;
@@ -23,7 +24,7 @@ pub(super) struct Blocks {
     last: HashMap<u64, u64>,
     /// Rows back to the row that the last block seen before came from.
     ages: Vec<f64>,
-    blocks: u64,
+    met: u64,
     hits: u64,
     is_full: bool,
 }
@@ -41,7 +42,7 @@ impl Blocks {
         let same = shared.iter().zip(blocks).take_while(|(one, other)| one == other).count();
         shared.truncate(same);
         let seen = blocks.iter().take_while(|block| self.last.contains_key(block)).count();
-        self.blocks += blocks.len() as u64;
+        self.met += blocks.len() as u64;
         self.hits += seen as u64;
         if seen > same
             && let Some(last) = self.last.get(&blocks[seen - 1])
@@ -59,7 +60,7 @@ impl Blocks {
 
     /// The share of blocks that were seen before, stopping at the first that was not.
     pub(super) fn reuse(&self) -> Option<f64> {
-        (self.blocks > 0).then(|| self.hits as f64 / self.blocks as f64)
+        (self.met > 0).then(|| self.hits as f64 / self.met as f64)
     }
 
     /// `[prefix]`; empty where there is nothing to say, or where sessions say it.
@@ -81,7 +82,7 @@ impl Blocks {
         if shared > 0 {
             let tokens = (shared * u64::from(self.block_tok)).min(1_000_000);
             let tokens = tokens / u64::from(self.block_tok) * u64::from(self.block_tok);
-            text.push_str(&format!("[[prefix.shared]]\ntokens = {tokens}\n"));
+            let _ = writeln!(text, "[[prefix.shared]]\ntokens = {tokens}");
         }
         text
     }
