@@ -32,6 +32,7 @@ mod normal;
 mod prefix;
 mod request;
 mod rows;
+pub mod servegen;
 mod session;
 
 use std::fs::File;

@@ -15,4 +15,5 @@ mod replay;
 mod sessions;
 mod sockets;
 mod survival;
+mod traces;
 mod virtual_time;
