@@ -1,5 +1,6 @@
 //! The source and its plan in words, and as the manifest keeps them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
@@ -73,7 +74,10 @@ impl Traffic {
     /// The source as the manifest keeps it.
     pub(in crate::cli) fn manifest(&self, plan: Option<&PlanFacts>) -> Value {
         let source = match &self.kind {
-            Kind::Workload(_) => json!({ "kind": "workload", "name": self.name }),
+            Kind::Workload(workload) => {
+                let slo: BTreeMap<&str, &[String]> = workload.slo().collect();
+                json!({ "kind": "workload", "name": self.name, "slo": slo })
+            }
             Kind::Clients(_) => json!({ "kind": "servegen", "name": self.name }),
             Kind::Trace(trace) => {
                 let facts = trace.facts().map(|facts| {
