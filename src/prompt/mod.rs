@@ -9,6 +9,7 @@
 
 pub mod corpus;
 pub mod tokenized;
+pub mod tokenizer;
 mod vocabulary;
 mod words;
 
@@ -23,6 +24,7 @@ use self::corpus::Corpus;
 use self::vocabulary::Pieces;
 pub use self::vocabulary::{COMMON_IDS, Fit, SLOTS, Vocabulary};
 pub use self::words::CANDIDATES;
+use crate::schedule::Fnv;
 use crate::trace::{Content, Request};
 
 /// What is asked.
@@ -76,10 +78,7 @@ impl Prompter {
     /// Prompts for `seed`; another `salt` gives other words from the first one on.
     #[must_use]
     pub fn new(seed: u64, salt: &str) -> Self {
-        // FNV-1a: a name for the salt, not a secret.
-        let salt = salt.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let Fnv(salt) = Fnv::of(salt.as_bytes());
         Self { seed, salt, vocabulary: Vocabulary::default(), corpus: None }
     }
 

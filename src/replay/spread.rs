@@ -4,7 +4,7 @@
 //! A pure function of the row, so that a plan is sent the same way by any number of workers.
 //! Deliberately absent: weights, and anything that looks at how the servers do.
 
-use crate::schedule::Planned;
+use crate::schedule::{Fnv, Planned};
 
 /// The index of the target, of `targets` (at least one).
 #[must_use]
@@ -19,9 +19,7 @@ pub fn target(planned: &Planned, targets: usize) -> u32 {
 
 /// FNV-1a, folded: its low bits alone follow the last letter too closely.
 fn fnv(bytes: &[u8]) -> u64 {
-    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let Fnv(hash) = Fnv::of(bytes);
     hash ^ (hash >> 32)
 }
 

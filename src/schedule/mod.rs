@@ -12,6 +12,7 @@
 mod csv;
 mod facts;
 mod fit;
+mod fnv;
 mod pass;
 mod plan;
 mod shape;
@@ -20,6 +21,7 @@ mod window;
 pub use self::csv::{PlanWriteError, write_plan};
 pub use self::facts::{End, PlanFacts};
 pub use self::fit::ServerLength;
+pub use self::fnv::Fnv;
 pub use self::plan::{Plan, plan};
 pub use self::shape::Shape;
 
