@@ -8,6 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::console::say;
+use super::text_count::TextCounter;
 use super::{Exit, cpu};
 use crate::clock::{Anchor, monotonic};
 use crate::metrics::abort::{AbortReason, AbortWatch};
@@ -21,6 +22,7 @@ use crate::units::Nanos;
 pub(super) struct Live {
     recorder: Recorder,
     texts: Option<TextFile>,
+    counter: Option<TextCounter>,
     progress: Option<ProgressBar>,
     planned: Option<u64>,
     started: Option<Anchor>,
@@ -34,6 +36,17 @@ pub(super) struct Live {
     stopped: Option<AbortReason>,
 }
 
+/// What is left of it.
+pub(super) struct Finished {
+    pub(super) recorder: Recorder,
+    /// When the run started, if it did.
+    pub(super) started: Option<Anchor>,
+    /// Why it was stopped, if it was.
+    pub(super) aborted: Option<AbortReason>,
+    /// What a reader of the results should know.
+    pub(super) notice: Option<String>,
+}
+
 /// How often the client's own processor time is read.
 const CPU_EVERY: Nanos = Nanos::from_millis(200);
 
@@ -41,6 +54,7 @@ impl Live {
     pub(super) fn new(
         recorder: Recorder,
         texts: Option<TextFile>,
+        counter: Option<TextCounter>,
         planned: Option<u64>,
         quiet: bool,
         abort: AbortWatch,
@@ -54,6 +68,7 @@ impl Live {
         Self {
             recorder,
             texts,
+            counter,
             progress,
             planned,
             started: None,
@@ -97,12 +112,17 @@ impl Live {
         }
     }
 
-    fn record(&mut self, record: StreamRecord) -> anyhow::Result<()> {
+    fn record(&mut self, mut record: StreamRecord) -> anyhow::Result<()> {
+        let elapsed = self.elapsed();
+        if let Some(counter) = &mut self.counter {
+            counter.count(&mut record, elapsed);
+        }
         self.ended += 1;
         self.failed += u64::from(record.outcome.is_error());
         if record.outcome == Outcome::Ok {
             let counted = record.usage.and_then(|usage| usage.output_tok);
-            self.output_tok += counted.unwrap_or(record.tokens.count());
+            let by_text = record.text_tok.map(|text| text.output_tok);
+            self.output_tok += counted.or(by_text).unwrap_or(record.tokens.count());
         }
         if self.stopped.is_none()
             && let Some(reason) = self.abort.ended(&record)
@@ -141,8 +161,8 @@ impl Live {
         ));
     }
 
-    /// The recorder, when the run started (if it did), and why it was stopped (if it was).
-    pub(super) fn finish(mut self) -> (Recorder, Option<Anchor>, Option<AbortReason>) {
+    /// Ends what it shows, and hands over what it has.
+    pub(super) fn finish(mut self) -> Finished {
         self.sample_cpu(self.elapsed());
         // What follows may take a while, and a second signal may end it. What fails now fails again
         // when the files are closed, and is told then.
@@ -155,7 +175,12 @@ impl Live {
         {
             say(&format!("warning: {error}"));
         }
-        (self.recorder, self.started, self.stopped)
+        Finished {
+            recorder: self.recorder,
+            started: self.started,
+            aborted: self.stopped,
+            notice: self.counter.and_then(|counter| counter.notice()),
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod run;
 mod server;
 mod sim;
 mod teller;
+mod text_count;
 mod traffic;
 mod watch;
 mod watch_words;

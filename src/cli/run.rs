@@ -9,11 +9,12 @@ use super::args::RunArgs;
 use super::ask::NotServed;
 use super::console::{complain, print, say};
 use super::content_args::Given;
-use super::live::{Live, stop_on_signals};
+use super::live::{Finished, Live, stop_on_signals};
 use super::prompts::{self, Prepared};
 use super::reach::ways;
 use super::results::{Ending, Results};
 use super::server::Server;
+use super::text_count::TextCounter;
 use super::traffic::Traffic;
 use super::{Exit, disk};
 use crate::client::{ProbeError, Retries, Timeouts};
@@ -144,6 +145,7 @@ fn replay(
     for notice in &server.notices {
         say(&format!("note: {notice}"));
     }
+    let counter = given.tokenizer.clone().map(TextCounter::new);
     let mut setup = setup(args, &given, &server, &started, facts);
     let mut prepared = Prepared::prepare(args, facts, given, &server, &mut setup)?;
     prepared.prime(args, &setup)?;
@@ -163,14 +165,15 @@ fn replay(
 
     let abort = AbortWatch::new(&args.judgement.abort_on, args.judgement.max_refused);
     let rows = facts.map(|facts| facts.rows);
-    let mut live = Live::new(recorder, texts, rows, args.output.quiet, abort, stop.clone());
+    let mut live =
+        Live::new(recorder, texts, counter, rows, args.output.quiet, abort, stop.clone());
     if let Some(words) = shortage(&setup, facts) {
         say(&format!("warning: {words}"));
     }
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
-    let (recorder, anchor, aborted) = live.finish();
+    let Finished { recorder, started, aborted, notice } = live.finish();
     let ending = Ending {
-        anchor,
+        anchor: started,
         interrupted: *stop.borrow() == Stop::All && ran.is_ok(),
         stopped: ran.as_ref().err().map(first_line),
         aborted: aborted.map(|reason| reason.to_string()),
@@ -179,6 +182,7 @@ fn replay(
     // Whatever went wrong, what was measured is written first.
     let mut late = traffic.late_notices();
     late.extend(prompts::below_least(&setup));
+    late.extend(notice);
     let exit = results.close(recorder, ending, has_truth, &late);
     ran.map_err(|error| match error {
         ReplayError::Worker(error) => anyhow::Error::new(error).context("cannot start a worker"),
@@ -246,7 +250,7 @@ fn bodies(args: &RunArgs, given: &Given, server: &Server, started: &str) -> Body
         ignore_eos: server.keys.ignore_eos,
         extra: given.extra.clone(),
         prompter: Prompter::new(args.shape.seed, salt),
-        keep_text: args.content.save_text.is_some(),
+        keep_text: args.content.save_text.is_some() || given.tokenizer.is_some(),
         below_least: Arc::default(),
     }
 }

@@ -15,4 +15,5 @@ mod replay;
 mod retries;
 mod sockets;
 mod survival;
+mod tokenizer;
 mod virtual_time;
