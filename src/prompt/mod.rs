@@ -4,8 +4,8 @@
 //! [`Vocabulary`] has the pieces and says how many make up a length. The pieces of a shared prefix come
 //! from the block's id, so equal ids give equal bytes; the rest comes from the row. The salt goes into
 //! both, so that no run hits the prefix cache another one filled. Prompts that a trace or a file of
-//! prompts ([`corpus`]) gives are passed on as they are. Deliberately absent: a tokenizer, and
-//! questions to a server.
+//! prompts ([`corpus`]) gives are passed on as they are; a model's own [`tokenizer`] may say which words
+//! are one token each. Deliberately absent: questions to a server.
 
 pub mod corpus;
 pub mod tokenized;

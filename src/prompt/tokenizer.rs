@@ -120,6 +120,7 @@ fn hint(bytes: &[u8]) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prompt::tokenized::{self, Before};
     use serde_json::{Value, json};
 
     /// One token a byte, and ` of`, ` time`, and `time` are one token each.
@@ -207,5 +208,25 @@ mod tests {
         assert!(error.contains("Git LFS"), "{error}");
         let error = Tokenizer::load(Path::new("/")).expect_err("a folder").to_string();
         assert!(error.starts_with("read tokenizer /: "), "{error}");
+    }
+
+    /// A real one, where it is at hand.
+    #[test]
+    fn words_of_one_token_are_found_in_a_real_vocabulary() {
+        let file = "../shared/servers/tiny-llama/tokenizer.json";
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        if !path.exists() {
+            return;
+        }
+        let tokenizer = Tokenizer::load(&path).expect("a tokenizer");
+        for before in [Before::Space, Before::Break] {
+            let ids = tokenizer.ids(&tokenized::question(before)).expect("it spells all");
+            let words = tokenized::single_words(&ids, before);
+            assert!(words.len() > 64, "{before:?}: {words:?}");
+            for (word, id) in words {
+                let spaced = format!("{}{word}", if before == Before::Space { " " } else { "" });
+                assert_eq!(tokenizer.ids(&spaced), Some(vec![id]), "{spaced:?}");
+            }
+        }
     }
 }

@@ -213,11 +213,12 @@ fn words_are_checked_by_the_model_s_own_file() {
     assert_all_exact(&exact);
     assert_eq!(posts, 3, "{said:?}");
     assert!(said.stderr.contains("words by tokenizer.json"), "{said:?}");
-    // Not to be probed: the words are right, and what the template adds is not known.
+    // Not to be probed: the words are right, and what the template adds is not known; nor is it what a
+    // first word without a space is, which here is one token more.
     let (apart, posts, said) = run(&short, &["--engine", "openai"]);
     assert_eq!(posts, 0, "{said:?}");
     let more = |(asked, got): &(Option<u32>, Option<u64>)| {
-        got.unwrap_or(0) - u64::from(asked.unwrap_or(0)) == SERVER.template_tok as u64
+        got.unwrap_or(0) - u64::from(asked.unwrap_or(0)) == SERVER.template_tok as u64 + 1
     };
     assert!(lengths(&apart).iter().all(more), "{:?}", lengths(&apart));
     // Another model's file.
