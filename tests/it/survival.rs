@@ -273,6 +273,7 @@ fn a_disk_that_is_really_full_ends_the_run_and_keeps_what_it_holds() {
     let said = place.run(&["run", "t.csv", "--out", "small/run"]).expect(2);
     assert!(said.stderr.contains("No space left on device"), "{said:?}");
     assert!(said.stdout.contains("stopped early: cannot write results"), "{said:?}");
+    assert!(!said.stdout.contains("CSV error") && !said.stderr.contains(":0 "), "{said:?}");
     let text = place.read("small/run/requests.csv");
     assert!(text.ends_with('\n'), "every line is whole");
     let rows = place.rows("small/run");
