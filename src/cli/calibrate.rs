@@ -245,12 +245,13 @@ impl Probes<'_> {
     }
 
     fn words(&self, vocabulary: Option<&Vocabulary>) -> String {
-        let asked = match (self.tokenizer, self.questions) {
-            (Some(tokenizer), _) => format!(", words by {}", tokenizer.name()),
-            (None, 0) => String::new(),
-            (None, n) => format!(" and {n} to /tokenize"),
+        let asked = match self.questions {
+            0 => String::new(),
+            n => format!(" and {n} to /tokenize"),
         };
-        let took = format!("{} requests{asked} before t0, not in the results", self.posts);
+        let file = self.tokenizer.map(Tokenizer::name);
+        let by_file = file.map_or_else(String::new, |file| format!("; words by {file}"));
+        let took = format!("{} requests{asked} before t0, not in the results{by_file}", self.posts);
         let Some(vocabulary) = vocabulary else {
             let why = self.failure.as_deref().unwrap_or("it does not count");
             return format!(
@@ -264,8 +265,12 @@ impl Probes<'_> {
                 "prompts are {what}, {overhead_tok} tokens of each are the server's own ({took})"
             )
         } else {
+            let no_words = match file {
+                Some(_) => "its words of one token are not so here (is it this model's?)",
+                None => "no words are one token each here",
+            };
             format!(
-                "prompt lengths are approximate ({took}): no words are one token each here; {run} words \
+                "prompt lengths are approximate ({took}): {no_words}; {run} words \
                  are {rise} tokens, and {overhead_tok} tokens of each prompt are the server's own"
             )
         }

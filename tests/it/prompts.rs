@@ -223,7 +223,7 @@ fn words_are_checked_by_the_model_s_own_file() {
     assert!(lengths(&apart).iter().all(more), "{:?}", lengths(&apart));
     // Another model's file.
     let (_, _, said) = run(&[&CANDIDATES[..], &["the"]].concat(), &[]);
-    assert!(said.stdout.contains("is it this model's?"), "{said:?}");
+    assert!(said.stderr.contains("is it this model's?"), "{said:?}");
 }
 
 #[test]
