@@ -19,7 +19,7 @@
 //! | [`trace`] | what was asked, and when: rows, and the files they come from |
 //! | [`workload`] | what to ask for: arrival and length models, and the rows they generate |
 //! | [`schedule`] | rows to an ordered plan: speed, window, gap cap, limits |
-//! | [`prompt`] | text or token ids of an exact length, prefix blocks, salts; prompts from files |
+//! | [`prompt`] | text or token ids of an exact length, prefix blocks, salts; prompts from files; a model's tokenizer |
 //! | [`replay`] | what is due next, the pacer, a worker per core |
 //! | [`client`] | one request over one connection: bytes and stamps in, a record out |
 //! | [`record`] | everything observed about one request; its row in `requests.csv` |

@@ -15,6 +15,7 @@ use crate::client::dialect::Api;
 use crate::client::{Client, Dial, Settings, Timeouts, Watch};
 use crate::clock::Clock;
 use crate::prompt::tokenized::{self, Before};
+use crate::prompt::tokenizer::Tokenizer;
 use crate::prompt::{CANDIDATES, COMMON_IDS, Fit, Prompter, SLOTS, Vocabulary};
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::Setup;
@@ -47,12 +48,17 @@ pub(super) struct Calibration {
 }
 
 /// Asks the server of a run. That nothing was found is a sentence too; the common words are used then.
-pub(super) fn calibrate(setup: &Setup, tokenize_path: &str) -> anyhow::Result<Calibration> {
+pub(super) fn calibrate(
+    setup: &Setup,
+    tokenize_path: &str,
+    tokenizer: Option<&Tokenizer>,
+) -> anyhow::Result<Calibration> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     LocalSet::new().block_on(&runtime, async {
         let client = client(setup, LIMIT)?;
+        let bodies = &setup.bodies;
         let mut probes =
-            Probes { client, bodies: &setup.bodies, posts: 0, questions: 0, failure: None };
+            Probes { client, bodies, tokenizer, posts: 0, questions: 0, failure: None };
         let vocabulary = probes.vocabulary(tokenize_path).await;
         let words = probes.words(vocabulary.as_ref());
         Ok(Calibration { vocabulary, words })
@@ -99,9 +105,36 @@ pub(super) fn prime(setup: &Setup, count: u32) -> anyhow::Result<String> {
     Ok(words)
 }
 
+/// The words that a tokenizer's file has one token for, unchecked by any server. What a chat template
+/// adds to them is not in the file.
+pub(super) fn words_of_file(tokenizer: &Tokenizer) -> Option<Vocabulary> {
+    let [later, first] =
+        [Before::Space, Before::Break].map(|before| single_words(tokenizer, before));
+    holding_words(&later, &first)
+}
+
+fn single_words(tokenizer: &Tokenizer, before: Before) -> Vec<(&'static str, u32)> {
+    let tokens = tokenizer.ids(&tokenized::question(before));
+    tokenized::single_words(&tokens.unwrap_or_default(), before)
+}
+
+/// Words that are one token each behind a space; those that are so both ways come first.
+fn holding_words(
+    later: &[(&'static str, u32)],
+    first: &[(&'static str, u32)],
+) -> Option<Vocabulary> {
+    let names =
+        |words: &[(&'static str, u32)]| words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
+    let (later, first) = (names(later), names(first));
+    let first: Vec<_> = first.into_iter().filter(|word| later.contains(word)).collect();
+    Vocabulary::words(&later, &first)
+}
+
 struct Probes<'a> {
     client: Rc<Client>,
     bodies: &'a BodyMaker,
+    /// The model's own, asked instead of the server's.
+    tokenizer: Option<&'a Tokenizer>,
     /// Requests for a completion.
     posts: u32,
     /// Requests to the tokenizer.
@@ -124,12 +157,7 @@ impl Probes<'_> {
         {
             return Some(vocabulary);
         }
-        // Words of the tokenizer must hold both ways to come first.
-        let names =
-            |words: &[(&'static str, u32)]| words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
-        let (later, first) = (names(&later), names(&first));
-        let first: Vec<_> = first.into_iter().filter(|word| later.contains(word)).collect();
-        let asked = Vocabulary::words(&later, &first);
+        let asked = holding_words(&later, &first);
         let is_asked = asked.is_some();
         // Nobody knows of the common words: the first is always the same, so that the overhead absorbs it.
         let common = Vocabulary::words(&CANDIDATES[..SLOTS], &[])?;
@@ -141,6 +169,9 @@ impl Probes<'_> {
     }
 
     async fn single_words(&mut self, path: &str, before: Before) -> Vec<(&'static str, u32)> {
+        if let Some(tokenizer) = self.tokenizer {
+            return single_words(tokenizer, before);
+        }
         self.questions += 1;
         let question = tokenized::question(before);
         let model = self.bodies.models.first().and_then(Option::as_deref);
@@ -218,7 +249,9 @@ impl Probes<'_> {
             0 => String::new(),
             n => format!(" and {n} to /tokenize"),
         };
-        let took = format!("{} requests{asked} before t0, not in the results", self.posts);
+        let file = self.tokenizer.map(Tokenizer::name);
+        let by_file = file.map_or_else(String::new, |file| format!("; words by {file}"));
+        let took = format!("{} requests{asked} before t0, not in the results{by_file}", self.posts);
         let Some(vocabulary) = vocabulary else {
             let why = self.failure.as_deref().unwrap_or("it does not count");
             return format!(
@@ -232,8 +265,12 @@ impl Probes<'_> {
                 "prompts are {what}, {overhead_tok} tokens of each are the server's own ({took})"
             )
         } else {
+            let no_words = match file {
+                Some(_) => "its words of one token are not so here (is it this model's?)",
+                None => "no words are one token each here",
+            };
             format!(
-                "prompt lengths are approximate ({took}): no words are one token each here; {run} words \
+                "prompt lengths are approximate ({took}): {no_words}; {run} words \
                  are {rise} tokens, and {overhead_tok} tokens of each prompt are the server's own"
             )
         }

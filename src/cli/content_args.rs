@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::client::dialect::{self, Api};
 use crate::prompt::corpus::Corpus;
+use crate::prompt::tokenizer::Tokenizer;
 
 /// Arguments of `run` about prompts and bodies.
 #[derive(Debug, Default, Args)]
@@ -32,6 +33,10 @@ pub(super) struct ContentArgs {
     /// Write what the answers say, one JSON object a row: row, outcome, text, reasoning
     #[arg(long, value_name = "FILE.jsonl")]
     pub(super) save_text: Option<PathBuf>,
+    /// The model's own `tokenizer.json`: counts the answers of a server that tells no usage, after each has
+    /// ended, and says which words are one token each in prompts of an exact length
+    #[arg(long, value_name = "FILE")]
+    pub(super) tokenizer: Option<PathBuf>,
     /// Send N requests of this program's own before the first row is due, all at once; they are in no
     /// result
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -47,6 +52,8 @@ pub(super) struct Given {
     pub(super) words: Option<String>,
     /// An object merged into every body.
     pub(super) extra: Option<Arc<RawValue>>,
+    /// The model's own tokenizer.
+    pub(super) tokenizer: Option<Arc<Tokenizer>>,
 }
 
 impl ContentArgs {
@@ -58,12 +65,14 @@ impl ContentArgs {
         request: Option<&RawValue>,
     ) -> anyhow::Result<Given> {
         let extra = self.extra(request)?;
+        let tokenizer = self.tokenizer.as_deref().map(Tokenizer::load).transpose()?.map(Arc::new);
+        let given = Given { extra, tokenizer, ..Given::default() };
         if let Some(text) = &self.prompt {
             anyhow::ensure!(!text.is_empty(), "--prompt has no text in it\nhint: give some");
             let corpus = Some(Arc::new(Corpus::of_text(text)));
-            return Ok(Given { corpus, words: None, extra });
+            return Ok(Given { corpus, ..given });
         }
-        let Some(path) = &self.prompts else { return Ok(Given { extra, ..Given::default() }) };
+        let Some(path) = &self.prompts else { return Ok(given) };
         let mut corpus = Corpus::load(path)?;
         if api == Api::Completions {
             corpus = corpus.without_messages()?;
@@ -82,7 +91,7 @@ impl ContentArgs {
         if self.shuffle_prompts {
             corpus = corpus.shuffled(seed);
         }
-        Ok(Given { corpus: Some(Arc::new(corpus)), words: Some(words), extra })
+        Ok(Given { corpus: Some(Arc::new(corpus)), words: Some(words), ..given })
     }
 
     /// What goes into every body: the workload's `[request]` and over it `--extra`.

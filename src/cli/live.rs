@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::console::say;
 use super::server_count::ServerCount;
+use super::text_count::TextCounter;
 use super::{Exit, cpu};
 use crate::clock::{Anchor, monotonic};
 use crate::metrics::abort::{AbortReason, AbortWatch};
@@ -27,6 +28,7 @@ pub(super) struct Live {
     in_flight: InFlight,
     sent: SentTimes,
     texts: Option<TextFile>,
+    counter: Option<TextCounter>,
     progress: Option<ProgressBar>,
     planned: Option<u64>,
     started: Option<Anchor>,
@@ -50,6 +52,8 @@ pub(super) struct Finished {
     pub(super) anchor: Option<Anchor>,
     /// Why it was stopped, if it was.
     pub(super) aborted: Option<AbortReason>,
+    /// What a reader of the results should know.
+    pub(super) notice: Option<String>,
 }
 
 /// How often the client's own processor time is read.
@@ -58,7 +62,7 @@ const CPU_EVERY: Nanos = Nanos::from_millis(200);
 impl Live {
     pub(super) fn new(
         (recorder, server): (Recorder, Option<ServerCount>),
-        texts: Option<TextFile>,
+        (texts, counter): (Option<TextFile>, Option<TextCounter>),
         planned: Option<u64>,
         quiet: bool,
         abort: AbortWatch,
@@ -75,6 +79,7 @@ impl Live {
             in_flight: InFlight::default(),
             sent: SentTimes::default(),
             texts,
+            counter,
             progress,
             planned,
             started: None,
@@ -125,13 +130,18 @@ impl Live {
         }
     }
 
-    fn record(&mut self, record: StreamRecord) -> anyhow::Result<()> {
+    fn record(&mut self, mut record: StreamRecord) -> anyhow::Result<()> {
+        let elapsed = self.elapsed();
+        if let Some(counter) = &mut self.counter {
+            counter.count(&mut record, elapsed);
+        }
         self.ended += 1;
         self.in_flight.ended(&record);
         self.failed += u64::from(record.outcome.is_error());
         if record.outcome == Outcome::Ok {
             let counted = record.usage.and_then(|usage| usage.output_tok);
-            self.output_tok += counted.unwrap_or(record.tokens.count());
+            let by_text = record.text_tok.map(|text| text.output_tok);
+            self.output_tok += counted.or(by_text).unwrap_or(record.tokens.count());
         }
         if self.stopped.is_none()
             && let Some(reason) = self.abort.ended(&record)
@@ -197,6 +207,7 @@ impl Live {
             in_flight: self.in_flight,
             anchor: self.started,
             aborted: self.stopped,
+            notice: self.counter.and_then(|counter| counter.notice()),
         }
     }
 }

@@ -25,6 +25,7 @@ mod server;
 mod server_count;
 mod sim;
 mod teller;
+mod text_count;
 mod trace;
 mod traffic;
 mod watch;

@@ -3,8 +3,10 @@
 
 use std::sync::atomic::Ordering;
 
+use serde_json::{Value, json};
+
 use super::args::RunArgs;
-use super::calibrate::{calibrate, prime};
+use super::calibrate::{calibrate, prime, words_of_file};
 use super::console::say;
 use super::content_args::Given;
 use super::server::Server;
@@ -20,6 +22,8 @@ const TEMPLATE_TOK: u32 = 64;
 pub(super) struct Prepared {
     /// One sentence each.
     pub(super) notices: Vec<String>,
+    /// What the manifest tells of it.
+    pub(super) settings: Value,
     /// What helps where prompts have another length than asked for.
     pub(super) input_remedy: Option<&'static str>,
     /// Prompt tokens a row that may come from a prefix cache, where no row shares its beginning on
@@ -37,6 +41,12 @@ impl Prepared {
         setup: &mut Setup,
     ) -> anyhow::Result<Self> {
         let mut prepared = Self::default();
+        let tokenizer = given.tokenizer.as_deref();
+        if let Some(tokenizer) = tokenizer {
+            let (file, hash) = (tokenizer.name(), tokenizer.hash());
+            prepared.notices.push(format!("{file} counts the answers that the server does not"));
+            prepared.settings = json!({ "tokenizer": { "file": file, "fnv1a": hash } });
+        }
         let prompter = setup.bodies.prompter.clone();
         let all_worded = facts.is_some_and(|facts| facts.worded_rows == facts.rows);
         let shares = facts.is_none_or(|facts| facts.shared_rows > 0) || given.corpus.is_some();
@@ -48,7 +58,7 @@ impl Prepared {
             prepared.input_remedy =
                 Some("the trace gives the words, and its counts are another tokenizer's");
         } else if may_probe(args, server) {
-            let found = calibrate(setup, &server.tokenize_path())?;
+            let found = calibrate(setup, &server.tokenize_path(), tokenizer)?;
             template_tok = found.vocabulary.as_ref().map(|words| words.fit.overhead_tok);
             let mut words = found.words;
             if setup.targets.len() > 1 {
@@ -57,6 +67,9 @@ impl Prepared {
             prepared.notices.push(words);
             prepared.input_remedy = Some(match &found.vocabulary {
                 None => "they could not be calibrated to this server, as said above",
+                Some(words) if !words.fit.is_exact() && tokenizer.is_some() => {
+                    "words of one token in the --tokenizer are not so here: is it this model's?"
+                }
                 Some(words) if !words.fit.is_exact() => "no words are one token each here",
                 Some(_) => {
                     "rows that ask for less than the least get that, and given prompts are sent whole"
@@ -64,6 +77,15 @@ impl Prepared {
             });
             setup.bodies.prompter = prompter.with_vocabulary(found.vocabulary.unwrap_or_default());
         } else {
+            let of_file = tokenizer.filter(|_| !server.is_simulated()).and_then(words_of_file);
+            if let Some(words) = of_file {
+                prepared.notices.push(
+                    "prompts are words of one token by the --tokenizer; what the server adds to them is \
+                     not known"
+                        .to_owned(),
+                );
+                setup.bodies.prompter = prompter.with_vocabulary(words);
+            }
             prepared.input_remedy = Some(
                 "they were not calibrated to this server; leave out --no-usage, --no-preflight and \
                  --engine openai",

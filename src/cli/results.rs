@@ -82,6 +82,7 @@ impl Results {
             model: server.model(),
             api: Some(args.target.api.to_string()),
             server: server.about(),
+            settings: prepared.settings.clone(),
             labels: args.output.label.iter().cloned().collect(),
             notices: [traffic.notices(), &server.notices, &prepared.notices]
                 .concat()

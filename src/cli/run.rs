@@ -17,6 +17,7 @@ use super::results::{Ending, Results};
 use super::scraping::{Pages, Scraping};
 use super::server::Server;
 use super::server_count::ServerCount;
+use super::text_count::TextCounter;
 use super::traffic::Traffic;
 use super::{Exit, disk};
 use crate::client::{Headers, ProbeError, Retries, Timeouts};
@@ -151,6 +152,7 @@ fn replay(
     for notice in &server.notices {
         say(&format!("note: {notice}"));
     }
+    let counter = given.tokenizer.clone().map(TextCounter::new);
     let mut setup = setup(args, &given, &server, &started, (traffic, facts));
     let mut prepared = Prepared::prepare(args, facts, given, &server, &mut setup)?;
     prepared.prime(args, &setup)?;
@@ -174,13 +176,20 @@ fn replay(
 
     let abort = AbortWatch::new(&args.judgement.abort_on, args.judgement.max_refused);
     let rows = facts.map(|facts| facts.rows);
-    let mut live =
-        Live::new((recorder, counted), texts, rows, args.output.quiet, abort, stop.clone());
+    let mut live = Live::new(
+        (recorder, counted),
+        (texts, counter),
+        rows,
+        args.output.quiet,
+        abort,
+        stop.clone(),
+    );
     if let Some(words) = shortage(&setup, facts) {
         say(&format!("warning: {words}"));
     }
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
-    let Finished { recorder, server: counted, sent, in_flight, anchor, aborted } = live.finish();
+    let Finished { recorder, server: counted, sent, in_flight, anchor, aborted, notice } =
+        live.finish();
     let ending = Ending {
         anchor,
         server: counted,
@@ -195,6 +204,7 @@ fn replay(
     // Whatever went wrong, what was measured is written first.
     let mut late = traffic.late_notices();
     late.extend(prompts::below_least(&setup));
+    late.extend(notice);
     let exit = results.close(recorder, ending, has_truth, &late);
     ran.map_err(|error| match error {
         ReplayError::Worker(error) => anyhow::Error::new(error).context("cannot start a worker"),
@@ -321,7 +331,7 @@ fn bodies(args: &RunArgs, given: &Given, server: &Server, started: &str) -> Body
         ignore_eos: server.keys.ignore_eos,
         extra: given.extra.clone(),
         prompter: Prompter::new(args.shape.seed, salt),
-        keep_text: args.content.save_text.is_some(),
+        keep_text: args.content.save_text.is_some() || given.tokenizer.is_some(),
         below_least: Arc::default(),
     }
 }

@@ -110,7 +110,7 @@ pub(super) fn sim(args: &SimArgs) -> anyhow::Result<Exit> {
     let address = SocketAddr::new(args.host, args.port);
     let on_ready = |address: SocketAddr| print(&format!("listening on http://{address}\n"));
     run_blocking(settings, address, args.truth.clone(), on_ready, ended(args.until_stdin_closes))
-        .with_context(|| format!("the simulated server at {address} failed"))?;
+        .context("the simulated server failed")?;
     Ok(Exit::Ok)
 }
 

@@ -46,6 +46,10 @@ pub fn judge(record: &StreamRecord, sent: &Sent<'_>) -> Verdict {
         Outcome::Connect => Verdict::Unreachable(said.to_owned()),
         Outcome::Http(status) => match refusal(status, said, sent) {
             Some(text) => Verdict::Refused(text),
+            None if status == 503 => passing(
+                "was answered 503; the server may be busy, or still loading its model, which \
+                 --wait-ready D waits for",
+            ),
             None => passing(&format!("was answered {status}; the server may be busy")),
         },
         Outcome::StreamError if record.first_event.is_none() => Verdict::Refused(format!(
@@ -181,7 +185,10 @@ mod tests {
         ] {
             let record = StreamRecord { outcome, ..StreamRecord::default() };
             let verdict = judge(&record, &Sent::default());
-            assert!(matches!(&verdict, Verdict::Fine(said) if said.len() == 1), "{verdict:?}");
+            let Verdict::Fine(said) = verdict else { panic!("{verdict:?}") };
+            let waits = said.iter().filter(|said| said.contains("--wait-ready D")).count();
+            let is_loading = usize::from(outcome == Outcome::Http(503));
+            assert_eq!((said.len(), waits), (1, is_loading), "{said:?}");
         }
     }
 

@@ -4,11 +4,12 @@
 //! [`Vocabulary`] has the pieces and says how many make up a length. The pieces of a shared prefix come
 //! from the block's id, so equal ids give equal bytes; the rest comes from the row. The salt goes into
 //! both, so that no run hits the prefix cache another one filled. Prompts that a trace or a file of
-//! prompts ([`corpus`]) gives are passed on as they are. Deliberately absent: a tokenizer, and
-//! questions to a server.
+//! prompts ([`corpus`]) gives are passed on as they are; a model's own [`tokenizer`] may say which words
+//! are one token each. Deliberately absent: questions to a server.
 
 pub mod corpus;
 pub mod tokenized;
+pub mod tokenizer;
 mod vocabulary;
 mod words;
 
@@ -24,6 +25,7 @@ use self::corpus::Corpus;
 use self::vocabulary::Pieces;
 pub use self::vocabulary::{COMMON_IDS, Fit, SLOTS, Vocabulary};
 pub use self::words::CANDIDATES;
+use crate::schedule::Fnv;
 use crate::trace::{Content, Request};
 
 /// What is asked.
@@ -78,7 +80,7 @@ impl Prompter {
     /// Prompts for `seed`; another `salt` gives other words from the first one on.
     #[must_use]
     pub fn new(seed: u64, salt: &str) -> Self {
-        let salt = fnv(salt);
+        let Fnv(salt) = Fnv::of(salt.as_bytes());
         Self { seed, salt, vocabulary: Vocabulary::default(), corpus: None }
     }
 
@@ -144,7 +146,8 @@ impl Prompter {
             // A session has one text, of which each turn says a longer part: so the history is the same
             // to the byte in every turn.
             Some(session) if request.turn.is_some() => {
-                self.draw(Origin::Session, fnv(session), pieces - left..pieces, &mut out);
+                let Fnv(session) = Fnv::of(session.as_bytes());
+                self.draw(Origin::Session, session, pieces - left..pieces, &mut out);
             }
             _ => self.draw(Origin::Row, request.row, 0..left, &mut out),
         }
@@ -184,13 +187,6 @@ impl Prompter {
 
 /// Six bits choose a piece.
 const PIECES_PER_DRAW: u32 = 10;
-
-/// FNV-1a: a name for a text, not a secret.
-fn fnv(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
 
 /// A prompt in the making.
 enum Out<'a> {

@@ -72,6 +72,18 @@ pub struct StreamRecord {
     pub attempts: Option<u32>,
     /// What the answer said; `None`: nobody asked to keep it.
     pub text: Option<Box<SavedText>>,
+    /// Tokens of that, counted after the end; `None`: nobody did, or the text is not whole.
+    pub text_tok: Option<TextTok>,
+}
+
+/// Tokens of an answer's text by a tokenizer of the client's. What stands around the text on the server
+/// (an end of sequence, the frame of a tool call) is not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextTok {
+    /// All of it.
+    pub output_tok: u64,
+    /// Of these, reasoning.
+    pub reasoning_tok: u64,
 }
 
 /// Token counts as a server reports them. The last one seen counts; they are never summed.

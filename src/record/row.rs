@@ -157,6 +157,9 @@ impl Counted {
             (Some(n), _) if usage.running => (Some(n), Some(TokenSource::Running)),
             (Some(n), _) => (Some(n), Some(TokenSource::Usage)),
             (None, Some(n)) => (Some(n), Some(TokenSource::Running)),
+            (None, None) if record.text_tok.is_some() => {
+                (record.text_tok.map(|text| text.output_tok), Some(TokenSource::Tokenizer))
+            }
             (None, None) if record.http_status == Some(200) => {
                 (Some(events), Some(TokenSource::Events))
             }
@@ -165,6 +168,9 @@ impl Counted {
         let reasoning_events = record.tokens.reasoning_count();
         let reasoning = match (usage.reasoning_tok, output) {
             (Some(n), _) if n > 0 => Some(n),
+            _ if source == Some(TokenSource::Tokenizer) && reasoning_events > 0 => {
+                record.text_tok.map(|text| text.reasoning_tok)
+            }
             // Servers report 0 for answers that are all reasoning, so our own share decides.
             (_, Some(n)) if reasoning_events > 0 => Some(share(reasoning_events, events, n)),
             (reported, _) => reported,
@@ -207,7 +213,7 @@ fn gap_ranks(record: &StreamRecord) -> [Option<Nanos>; 3] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Kind, Usage};
+    use super::super::{Kind, TextTok, Usage};
     use super::*;
 
     /// A stream due at 1 s, sent at 1.001 s, with a token event at each of `at_ms` after due.
@@ -251,6 +257,20 @@ mod tests {
         assert_eq!(row.chunks, Some(10));
         assert_eq!(row.gap_p50, Some(Nanos::from_millis(40)));
         assert_eq!(row.tpot, Some(Nanos((360_000_000 + 19) / 39)));
+    }
+
+    #[test]
+    fn a_tokenizer_counts_where_the_server_does_not() {
+        let counted = |usage, running| {
+            let mut record = record(&[100], usage);
+            record.tokens.push(Nanos::from_secs(2), Kind::Reasoning, running);
+            record.text_tok = Some(TextTok { output_tok: 40, reasoning_tok: 30 });
+            let row = Row::of(&record, Nanos::ZERO);
+            (row.output_tok, row.reasoning_tok, row.token_source)
+        };
+        assert_eq!(counted(None, None), (Some(40), Some(30), Some(TokenSource::Tokenizer)));
+        assert_eq!(counted(None, Some(6)), (Some(6), Some(3), Some(TokenSource::Running)));
+        assert_eq!(counted(Some(usage(8)), None), (Some(8), Some(4), Some(TokenSource::Usage)));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! A pure function of the row, so that a plan is sent the same way by any number of workers.
 //! Deliberately absent: weights, and anything that looks at how the servers do.
 
-use crate::schedule::Planned;
+use crate::schedule::{Fnv, Planned};
 
 /// The index of the target, of `targets` (at least one).
 #[must_use]
@@ -19,9 +19,7 @@ pub fn target(planned: &Planned, targets: usize) -> u32 {
 
 /// A number for a session: FNV-1a, folded, since its low bits alone follow the last letter too closely.
 pub(super) fn key(session: &str) -> u64 {
-    let hash = session.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let Fnv(hash) = Fnv::of(session.as_bytes());
     hash ^ (hash >> 32)
 }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::line_file::LineFile;
-use super::recorder::RecorderError;
+use super::recorder_error::RecorderError;
 use crate::metrics::{INTERVAL_S, Interval, IntervalPhase, Pool, Quantity, Squares};
 use crate::units::{NS_PER_S, Nanos};
 

@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use super::recorder::RecorderError;
+use super::recorder_error::RecorderError;
 use super::whole_lines::WholeLines;
 
 /// While the file takes none, so many bytes wait for it to recover; later lines are not kept.

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use super::chunks_csv::ChunksFile;
 use super::folder::Folder;
 use super::intervals_csv::IntervalsFile;
+use super::recorder_error::{ROWS_WAITING_LIMIT, RecorderError};
 use super::timeline_csv::TimelineFile;
 use super::whole_lines::WholeLines;
 use crate::metrics::timeline::{HELD_LIMIT, ServerSecond, Timeline};
@@ -23,65 +24,16 @@ pub(super) const INTERVALS: &str = "intervals.csv";
 const TIMELINE: &str = "timeline.csv";
 const CHUNKS: &str = "chunks.csv";
 
-/// Rows are on disk no later than this after they ended.
-const FLUSH_EVERY: Nanos = Nanos::from_secs(1);
+/// Rows are handed to the operating system this often. The caller asks at least every 0.2 s, so they are
+/// there half a second after they ended, whatever becomes of this process then.
+const ROWS_EVERY: Nanos = Nanos::from_millis(200);
+/// The lines of the other files are, but for the histograms: their pieces are of whole seconds.
+const LINES_EVERY: Nanos = Nanos::from_secs(1);
 /// Histograms of token gaps are written this often, and at the end: over less time they are mostly
 /// buckets of one, and a file of them is larger than the rows.
 const TIMES_EVERY: Nanos = Nanos::from_secs(10);
 /// Nor do more rows than this wait in memory: about 1 MB.
 const ROWS_WAITING: u32 = 4096;
-/// While the file takes none, this many wait for it to recover (about 16 MB); later ones are not kept.
-const ROWS_WAITING_LIMIT: u32 = 65_536;
-
-/// Writing a file of the run failed.
-#[derive(Debug, thiserror::Error)]
-pub enum RecorderError {
-    /// The file cannot be made.
-    #[error("failed to create {}: {source}", path.display())]
-    Create {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The file has taken no rows for too long.
-    #[error(
-        "{} takes no rows and {ROWS_WAITING_LIMIT} wait for it: row {row} and later ones are not kept",
-        path.display()
-    )]
-    TooManyWait {
-        /// The file.
-        path: PathBuf,
-        /// The row that was not kept.
-        row: u64,
-    },
-    /// Another file has taken nothing for too long.
-    #[error(
-        "{} takes no lines and {} MB wait for it: later ones are not kept",
-        path.display(),
-        limit_bytes >> 20
-    )]
-    TooMuchWaits {
-        /// The file.
-        path: PathBuf,
-        /// What may wait.
-        limit_bytes: usize,
-    },
-    /// The file was there and is no more: nobody would find what is written to it.
-    #[error("{} is gone: was the folder removed while the run went on?", path.display())]
-    Gone {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Rows cannot be written now. Those written before are whole, and the next flush tries again.
-    #[error("failed to write to {}: {source}\nhint: what is in the folder is whole, and `underfire report` reads it", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-}
 
 /// The growing files of a run, and its metrics.
 #[derive(Debug)]
@@ -96,7 +48,8 @@ pub struct Recorder {
     warmup: Nanos,
     pace: ReaderPace,
     waiting: u32,
-    flushed: Nanos,
+    rows_written: Nanos,
+    lines_written: Nanos,
     times_written: Nanos,
 }
 
@@ -142,7 +95,8 @@ impl Recorder {
             warmup: window.warmup,
             pace: ReaderPace::default(),
             waiting: 0,
-            flushed: Nanos::ZERO,
+            rows_written: Nanos::ZERO,
+            lines_written: Nanos::ZERO,
             times_written: Nanos::ZERO,
         })
     }
@@ -194,16 +148,20 @@ impl Recorder {
         seconds.iter().try_for_each(|second| self.timeline_file.write(second))
     }
 
-    /// Hands the lines to the operating system when a second has passed since the last time; `now` is
-    /// any time that does not run backwards.
+    /// Hands to the operating system what has waited long enough; `now` is any time that does not run
+    /// backwards.
     pub fn flush_if_due(&mut self, now: Nanos) -> Result<(), RecorderError> {
-        if now.since(self.flushed) < FLUSH_EVERY {
+        if now.since(self.rows_written) < ROWS_EVERY {
             return Ok(());
         }
-        self.flushed = now;
+        self.rows_written = now;
         if !self.path.exists() {
             return Err(RecorderError::Gone { path: self.path.clone() });
         }
+        if now.since(self.lines_written) < LINES_EVERY {
+            return self.flush_rows();
+        }
+        self.lines_written = now;
         let times = now.since(self.times_written) >= TIMES_EVERY;
         if times {
             self.times_written = now;
@@ -216,8 +174,7 @@ impl Recorder {
         self.flush_with(false)
     }
 
-    /// Rows go first, so that no other file knows of one
-    /// that is not there; a file that fails keeps no other from being written.
+    /// Rows go first, so that no other file knows of one that is not there; a file that fails keeps no other from being written.
     fn flush_with(&mut self, times: bool) -> Result<(), RecorderError> {
         let rows = self.flush_rows();
         let pieces = self.metrics.take_intervals(times);
@@ -263,91 +220,4 @@ impl Recorder {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::csv::read_rows;
-    use std::path::Path;
-
-    fn due_at(row: u64) -> StreamRecord {
-        StreamRecord {
-            row,
-            due: Nanos::from_millis(row),
-            error: Some("a, \"b\"\nc".to_owned()),
-            ..StreamRecord::default()
-        }
-    }
-
-    fn recorder_in(folder: &Path) -> (PathBuf, Recorder) {
-        let folder = Folder::at(folder);
-        let recorder = Recorder::create(&folder, Window::default(), false, false).expect("files");
-        (folder.file(REQUESTS), recorder)
-    }
-
-    fn rows_in(path: &Path) -> usize {
-        let file = File::open(path).expect("the file");
-        let rows: Result<Vec<Row>, _> = read_rows(file).expect("a header").collect();
-        rows.expect("whole rows").len()
-    }
-
-    #[test]
-    fn rows_are_whole_at_every_moment() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (path, mut recorder) = recorder_in(folder.path());
-        assert_eq!(rows_in(&path), 0, "the header is there at once");
-        for row in 0..1_000 {
-            recorder.record(due_at(row)).expect("space");
-            recorder.flush_if_due(Nanos::from_millis(3 * row)).expect("space");
-            let seen = rows_in(&path) as u64;
-            assert!(seen <= row + 1 && row + 1 - seen <= 334, "{seen} of {}", row + 1);
-        }
-        let Recorded { summary, written, .. } = recorder.finish();
-        written.expect("space");
-        assert_eq!((rows_in(&path), summary.all.rows()), (1_000, 1_000));
-    }
-
-    #[test]
-    fn many_rows_do_not_wait() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (path, mut recorder) = recorder_in(folder.path());
-        for row in 0..=u64::from(ROWS_WAITING) {
-            recorder.record(due_at(row)).expect("space");
-        }
-        assert_eq!(rows_in(&path), ROWS_WAITING as usize);
-    }
-
-    #[test]
-    fn a_failing_file_loses_no_figures() {
-        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
-        let folder = tempfile::tempdir().expect("a folder");
-        let (_, whole) = recorder_in(folder.path());
-        let mut recorder = Recorder {
-            path: "requests.csv".into(),
-            rows: RowWriter::new(WholeLines::new(full), false).expect("memory"),
-            ..whole
-        };
-        recorder.record(due_at(1)).expect("it waits");
-        let error = recorder.flush().expect_err("full").to_string();
-        assert!(error.starts_with("failed to write to requests.csv: "), "{error}");
-        recorder.record(due_at(2)).expect("it waits");
-        for row in 3..=u64::from(ROWS_WAITING_LIMIT) {
-            let _ = recorder.record(due_at(row));
-        }
-        let error = recorder.record(due_at(99_999)).expect_err("too many").to_string();
-        assert!(error.contains("row 99999 and later ones are not kept"), "{error}");
-        let Recorded { summary, written, .. } = recorder.finish();
-        assert!(written.is_err());
-        assert_eq!(summary.all.rows(), u64::from(ROWS_WAITING_LIMIT) + 1);
-    }
-
-    #[test]
-    fn an_existing_file_is_refused() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("requests.csv");
-        std::fs::write(&path, "precious").expect("a file");
-        let folder = Folder::at(folder.path());
-        let error =
-            Recorder::create(&folder, Window::default(), false, false).expect_err("it exists");
-        assert!(error.to_string().contains("requests.csv"), "{error}");
-        assert_eq!(std::fs::read_to_string(&path).expect("the file"), "precious");
-    }
-}
+mod tests;

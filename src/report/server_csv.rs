@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use super::line_file::LineFile;
-use super::recorder::RecorderError;
+use super::recorder_error::RecorderError;
 use super::timeline_csv::utc_ms;
 
 /// The columns, in order.

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use super::line_file::LineFile;
-use super::recorder::RecorderError;
+use super::recorder_error::RecorderError;
 use crate::metrics::timeline::Second;
 use crate::units::{NS_PER_MS, NS_PER_S, Nanos};
 

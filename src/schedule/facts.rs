@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Planned;
 use super::csv::RowText;
+use super::fnv::Fnv;
 use crate::units::Nanos;
 
 /// What ended a plan.
@@ -143,41 +144,6 @@ impl Tally {
 
     pub(super) fn end(&mut self, end: End) {
         self.facts.end = end;
-        self.facts.plan_hash = format!("{:016x}", self.hash.0);
-    }
-}
-
-/// FNV-1a, 64 bits: small, and the same everywhere for ever (unlike the standard library's hasher).
-#[derive(Debug)]
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fnv_has_the_published_values() {
-        let check = |text: &str, hash: u64| {
-            let mut fnv = Fnv::default();
-            fnv.write(text.as_bytes());
-            assert_eq!(fnv.0, hash, "{text}");
-        };
-        check("", 0xcbf2_9ce4_8422_2325);
-        check("a", 0xaf63_dc4c_8601_ec8c);
-        check("foobar", 0x8594_4171_f739_67e8);
+        self.facts.plan_hash = self.hash.to_string();
     }
 }

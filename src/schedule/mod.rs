@@ -13,6 +13,7 @@ mod csv;
 mod facts;
 pub mod fidelity;
 mod fit;
+mod fnv;
 mod pass;
 mod plan;
 pub mod rate;
@@ -22,6 +23,7 @@ mod window;
 pub use self::csv::{PlanWriteError, write_plan};
 pub use self::facts::{End, PlanFacts};
 pub use self::fit::ServerLength;
+pub use self::fnv::Fnv;
 pub use self::plan::{Plan, plan};
 pub use self::shape::Shape;
 

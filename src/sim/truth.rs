@@ -66,6 +66,12 @@ pub struct TruthRow {
 /// The truth log could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum TruthError {
+    /// A line that broke off.
+    #[error("truth log: line {line} is not whole: the disk was full, or the server was killed")]
+    Torn {
+        /// 1-based.
+        line: u64,
+    },
     /// With the line and field where it is one of the contents.
     #[error("truth log: {0}")]
     Csv(#[from] csv::Error),
@@ -77,7 +83,19 @@ pub enum TruthError {
 /// Reads a truth log back.
 pub fn read(input: impl Read) -> Result<Vec<TruthRow>, TruthError> {
     let mut reader = csv::Reader::from_reader(input);
-    reader.deserialize().map(|row| row.map_err(TruthError::from)).collect()
+    reader.deserialize().map(|row| row.map_err(unread)).collect()
+}
+
+/// A line with too few cells has no fault but its end.
+fn unread(error: csv::Error) -> TruthError {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { pos: Some(at), expected_len, len }
+            if len < expected_len =>
+        {
+            TruthError::Torn { line: at.line() }
+        }
+        _ => TruthError::Csv(error),
+    }
 }
 
 /// The log being written.
@@ -260,7 +278,10 @@ mod tests {
     fn a_torn_line_is_named() {
         let text = format!("{}\ncmpl-sim-1,9,,,0,,", COLUMNS.join(","));
         let message = read(text.as_bytes()).expect_err("torn").to_string();
-        assert!(message.contains("line: 2"), "{message}");
+        assert!(message.contains("line 2 is not whole"), "{message}");
+        let text = format!("{}\ncmpl-sim-1,9,,,x,,,,,,refused,\n", COLUMNS.join(","));
+        let message = read(text.as_bytes()).expect_err("no count").to_string();
+        assert!(message.contains("line: 2") && message.contains("field 4"), "{message}");
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn rooms_import_only_along_the_arrows() {
 }
 
 #[test]
-fn pure_rooms_know_no_runtime_and_only_two_know_http() {
+fn pure_rooms_know_no_runtime_two_know_http_and_one_a_tokenizer() {
     let mut faults = Vec::new();
     for (path, room, text) in sources() {
         let code = code(&text);
@@ -153,6 +153,9 @@ fn pure_rooms_know_no_runtime_and_only_two_know_http() {
             for name in IMPURE_CRATES.iter().filter(|name| names(name)) {
                 faults.push(format!("{}: {room} knows {name}", path.display()));
             }
+        }
+        if room != "prompt" && names("tokenizers") {
+            faults.push(format!("{}: {room} cuts text into tokens", path.display()));
         }
         if !HTTP_ROOMS.contains(&room.as_str()) && (names("hyper") || names("http_body_util")) {
             faults.push(format!("{}: {room} knows HTTP", path.display()));

@@ -17,5 +17,6 @@ mod server_count;
 mod sessions;
 mod sockets;
 mod survival;
+mod tokenizer;
 mod traces;
 mod virtual_time;

@@ -6,9 +6,11 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use underfire::prompt::CANDIDATES;
 use underfire::record::Row;
 
 use crate::program::{Place, Said};
+use crate::tokenizer::file_with;
 
 /// How the server counts.
 #[derive(Clone, Copy)]
@@ -220,6 +222,36 @@ fn without_a_tokenizer_words_that_hold_are_found_in_groups() {
         (place(), CountingServer::start(Counts { word_bytes: 8, tokenizes: false, ..SERVER }));
     server.run(&place, &[]).expect(0);
     assert_all_exact(&place);
+}
+
+/// A server that cannot be asked, and whose words of one token are in no group together.
+#[test]
+fn words_are_checked_by_the_model_s_own_file() {
+    let counts = Counts { word_bytes: 4, tokenizes: false, ..SERVER };
+    let short: Vec<&str> =
+        CANDIDATES.into_iter().chain(["the"]).filter(|word| word.len() <= 4).collect();
+    let run = |words: &[&str], more: &[&str]| {
+        let (place, server) = (place(), CountingServer::start(counts));
+        place.write("tokenizer.json", file_with(words));
+        let said = server.run(&place, &[&["--tokenizer", "tokenizer.json"], more].concat());
+        let posts = server.asked().len() - 12;
+        (place, posts, said.expect(0))
+    };
+    let (exact, posts, said) = run(&short, &[]);
+    assert_all_exact(&exact);
+    assert_eq!(posts, 3, "{said:?}");
+    assert!(said.stderr.contains("words by tokenizer.json"), "{said:?}");
+    // Not to be probed: the words are right, and what the template adds is not known; nor is it what a
+    // first word without a space is, which here is one token more.
+    let (apart, posts, said) = run(&short, &["--engine", "openai"]);
+    assert_eq!(posts, 0, "{said:?}");
+    let more = |(asked, got): &(Option<u32>, Option<u64>)| {
+        got.unwrap_or(0) - u64::from(asked.unwrap_or(0)) == SERVER.template_tok as u64 + 1
+    };
+    assert!(lengths(&apart).iter().all(more), "{:?}", lengths(&apart));
+    // Another model's file.
+    let (_, _, said) = run(&[&CANDIDATES[..], &["the"]].concat(), &[]);
+    assert!(said.stderr.contains("is it this model's?"), "{said:?}");
 }
 
 #[test]

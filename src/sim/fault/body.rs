@@ -17,19 +17,14 @@ use hyper::body::{Body, Frame};
 
 use super::script::{Broken, Done, Script};
 use super::wire::Link;
-use super::{Break, ErrorForm, LineEnd, ReasoningKey};
+use super::{Break, ErrorForm, words};
 use crate::clock::{Clock, Sleep};
-use crate::sim::chunk::{Chunks, Finish};
+use crate::sim::chunk::Chunks;
 use crate::sim::draw;
 use crate::sim::request::Api;
 use crate::sim::stream::{Entry, Plan};
 use crate::sim::truth::Ended;
 use crate::units::Nanos;
-
-/// Instead of words, where characters are to be cut: two, three and four bytes.
-const WIDE_WORDS: [&str; 3] = [" é", " 水", " 🦀"];
-/// What the server says of an error on purpose.
-const ERROR_WORDS: &str = "the engine died on purpose";
 
 enum Step {
     Write(Bytes),
@@ -159,7 +154,8 @@ impl FaultyBody {
             self.stage = Stage::Usage;
             return true;
         }
-        let choice = self.choice(sent, count);
+        let text: String = (sent..sent + count).map(|index| self.word(index)).collect();
+        let choice = words::choice(&self.plan, &self.script, &text, sent..sent + count);
         self.event(|chunks, out| chunks.choices(&choice, sent + count, out));
         self.entry.ledger.tokens(self.clock.now(), count);
         if let Some((span, _)) =
@@ -171,38 +167,9 @@ impl FaultyBody {
         true
     }
 
-    /// The choice with tokens `sent` to `sent + count`.
-    fn choice(&self, sent: u64, count: u64) -> String {
-        let text: String = (sent..sent + count).map(|index| self.word(index)).collect();
-        let is_last = sent + count == self.plan.output_tok && !self.script.no_finish;
-        let finish = match self.plan.finish {
-            _ if !is_last => "null",
-            _ if self.script.tools => r#""tool_calls""#,
-            Finish::Length => r#""length""#,
-            Finish::Stop => r#""stop""#,
-        };
-        if self.plan.ask.api == Api::Completions {
-            return format!(
-                r#"{{"index":0,"text":"{text}","logprobs":null,"finish_reason":{finish}}}"#
-            );
-        }
-        let delta = match self.script.reasoning.filter(|(_, tokens)| sent < *tokens) {
-            Some((ReasoningKey::Reasoning, _)) => format!(r#""reasoning":"{text}""#),
-            Some((ReasoningKey::ReasoningContent, _)) => {
-                format!(r#""reasoning_content":"{text}""#)
-            }
-            None if self.script.tools && sent == 0 => r#""tool_calls":[{"index":0,"id":"call_sim","type":"function","function":{"name":"look_up","arguments":""}}]"#.to_owned(),
-            None if self.script.tools => format!(
-                r#""tool_calls":[{{"index":0,"function":{{"arguments":"{text}"}}}}]"#
-            ),
-            None => format!(r#""content":"{text}""#),
-        };
-        format!(r#"{{"index":0,"delta":{{{delta}}},"logprobs":null,"finish_reason":{finish}}}"#)
-    }
-
     fn word(&self, index: u64) -> &'static str {
         if self.script.utf8 {
-            return WIDE_WORDS[(index % 3) as usize];
+            return words::wide(index);
         }
         draw::word(self.entry.server().settings().seed, self.entry.number(), index)
     }
@@ -233,15 +200,7 @@ impl FaultyBody {
     }
 
     fn fail(&mut self, form: ErrorForm) {
-        let event = match form {
-            ErrorForm::Object => format!(
-                "data: {{\"error\":{{\"message\":\"{ERROR_WORDS}\",\"type\":\"InternalServerError\",\
-                 \"param\":null,\"code\":500}}}}\n\n"
-            ),
-            ErrorForm::String => format!("data: {{\"error\":\"{ERROR_WORDS}\"}}\n\n"),
-            ErrorForm::Event => format!("event: error\ndata: {ERROR_WORDS}\n\n"),
-        };
-        self.bytes(event.as_bytes());
+        self.bytes(words::error_event(form).as_bytes());
         self.event(|_, out| Chunks::done(out));
         self.finish();
         self.entry.abort(Ended::Refused);
@@ -289,27 +248,7 @@ impl FaultyBody {
 
     /// Queues bytes in the form that the script wants.
     fn bytes(&mut self, bytes: &[u8]) {
-        let mut shaped = Vec::with_capacity(bytes.len());
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let (line, ended) = match line.strip_suffix(b"\n") {
-                Some(line) => (line, true),
-                None => (line, false),
-            };
-            match line.strip_prefix(b"data: ") {
-                Some(data) if self.script.no_space => {
-                    shaped.extend_from_slice(b"data:");
-                    shaped.extend_from_slice(data);
-                }
-                _ => shaped.extend_from_slice(line),
-            }
-            if ended {
-                shaped.extend_from_slice(match self.script.lines {
-                    LineEnd::Lf => b"\n",
-                    LineEnd::CrLf => b"\r\n",
-                    LineEnd::Cr => b"\r",
-                });
-            }
-        }
+        let mut shaped = self.script.shaped(bytes);
         if let Some(zip) = &mut self.zip {
             // Into memory: it cannot fail.
             let _ = zip.write_all(&shaped).and_then(|()| zip.flush());

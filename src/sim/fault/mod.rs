@@ -53,6 +53,7 @@ mod parse;
 mod script;
 mod when;
 mod wire;
+mod words;
 
 #[cfg(test)]
 mod tests;

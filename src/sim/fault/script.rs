@@ -123,4 +123,30 @@ impl Script {
             Fault::Idle(span) => self.idle = Some(span),
         }
     }
+
+    /// Lines in the form that is wanted of them.
+    pub(super) fn shaped(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut shaped = Vec::with_capacity(bytes.len());
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (line, ended) = match line.strip_suffix(b"\n") {
+                Some(line) => (line, true),
+                None => (line, false),
+            };
+            match line.strip_prefix(b"data: ") {
+                Some(data) if self.no_space => {
+                    shaped.extend_from_slice(b"data:");
+                    shaped.extend_from_slice(data);
+                }
+                _ => shaped.extend_from_slice(line),
+            }
+            if ended {
+                shaped.extend_from_slice(match self.lines {
+                    LineEnd::Lf => b"\n",
+                    LineEnd::CrLf => b"\r\n",
+                    LineEnd::Cr => b"\r",
+                });
+            }
+        }
+        shaped
+    }
 }
