@@ -49,6 +49,8 @@ pub struct Tally {
     pub ok_output: AskedGot,
     /// `ok` rows whose tokens are estimated from the number of token events.
     pub ok_by_events: u64,
+    /// `ok` rows whose tokens a tokenizer of the client's counted.
+    pub ok_by_tokenizer: u64,
     /// Requests sent again; `None` where none could be.
     pub resent: Option<u64>,
     /// What the first row of each outcome said of its error.
@@ -76,6 +78,7 @@ impl Tally {
         if let (Some(asked), Some(got)) = (input_asked, row.input_tok) {
             self.ok_input.add(asked, got);
         }
+        self.ok_by_tokenizer += u64::from(row.token_source == Some(TokenSource::Tokenizer));
         match (row.token_source, row.output_tok) {
             (Some(TokenSource::Events), _) => self.ok_by_events += 1,
             (_, Some(got)) => self.ok_output.add(output_asked, got),
@@ -103,6 +106,7 @@ impl Tally {
         self.ok_input.add(other.ok_input.asked_tok, other.ok_input.got_tok);
         self.ok_output.add(other.ok_output.asked_tok, other.ok_output.got_tok);
         self.ok_by_events += other.ok_by_events;
+        self.ok_by_tokenizer += other.ok_by_tokenizer;
         for (outcome, error) in &other.first_errors {
             self.first_errors.entry(*outcome).or_insert_with(|| error.clone());
         }

@@ -9,8 +9,7 @@
 
 mod entry;
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use rand_chacha::ChaCha8Rng;
@@ -18,6 +17,7 @@ use rand_core::{Rng, SeedableRng};
 use serde_json::value::RawValue;
 
 use self::entry::{Fault, entry};
+use super::whole_file;
 use crate::trace::Content;
 
 /// The largest file of prompts.
@@ -99,15 +99,9 @@ impl Corpus {
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Self, CorpusError> {
         let file = path.display().to_string();
-        let read = || {
-            let mut bytes = Vec::new();
-            File::open(path)?.take(LIMIT_BYTES + 1).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        let bytes = read().map_err(|source| CorpusError::Read { file: file.clone(), source })?;
-        if bytes.len() as u64 > LIMIT_BYTES {
-            return Err(CorpusError::TooLarge { file });
-        }
+        let bytes = whole_file::read(path, LIMIT_BYTES)
+            .map_err(|source| CorpusError::Read { file: file.clone(), source })?
+            .ok_or_else(|| CorpusError::TooLarge { file: file.clone() })?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let packed =
                 matches!(error.as_bytes(), [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..]);

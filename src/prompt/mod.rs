@@ -11,6 +11,7 @@ pub mod corpus;
 pub mod tokenized;
 pub mod tokenizer;
 mod vocabulary;
+mod whole_file;
 mod words;
 
 use std::borrow::Cow;

@@ -4,12 +4,12 @@
 //! Special tokens are never added: a text is what it says. Deliberately absent: chat templates, a hub to
 //! download from, and any use per token of a stream.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use tokenizers::PostProcessorWrapper;
 
+use super::whole_file;
 use crate::schedule::Fnv;
 
 /// The largest file; those of the largest vocabularies are about 35 MB.
@@ -56,15 +56,9 @@ impl Tokenizer {
     /// Reads a `tokenizer.json`.
     pub fn load(path: &Path) -> Result<Self, TokenizerError> {
         let file = path.display().to_string();
-        let read = || {
-            let mut bytes = Vec::new();
-            File::open(path)?.take(LIMIT_BYTES + 1).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        let bytes = read().map_err(|source| TokenizerError::Read { file: file.clone(), source })?;
-        if bytes.len() as u64 > LIMIT_BYTES {
-            return Err(TokenizerError::TooLarge { file });
-        }
+        let bytes = whole_file::read(path, LIMIT_BYTES)
+            .map_err(|source| TokenizerError::Read { file: file.clone(), source })?
+            .ok_or_else(|| TokenizerError::TooLarge { file: file.clone() })?;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         Self::parse(&bytes, name.unwrap_or_default()).map_err(|reason| TokenizerError::Invalid {
             file,

@@ -261,9 +261,11 @@ mod tests {
 
     #[test]
     fn a_tokenizer_counts_where_the_server_does_not() {
-        let counted = |usage, running| {
-            let mut record = record(&[100], usage);
-            record.tokens.push(Nanos::from_secs(2), Kind::Reasoning, running);
+        let counted = |usage, running: Option<u64>| {
+            let mut record = record(&[], usage);
+            let first = running.map(|_| 2);
+            record.tokens.push(Nanos::from_secs(2), Kind::Content, first);
+            record.tokens.push(Nanos::from_secs(3), Kind::Reasoning, running);
             record.text_tok = Some(TextTok { output_tok: 40, reasoning_tok: 30 });
             let row = Row::of(&record, Nanos::ZERO);
             (row.output_tok, row.reasoning_tok, row.token_source)

@@ -239,6 +239,12 @@ impl Page {
                 grouped(all.ok_by_events)
             ));
         }
+        if all.ok_by_tokenizer > 0 {
+            notes.push(format!(
+                "{} answers are counted by --tokenizer, on their text (token_source tokenizer)",
+                grouped(all.ok_by_tokenizer)
+            ));
+        }
         let gaps = summary.line("gap_ms", MEASURED).and_then(|line| line.n).unwrap_or(0);
         if gaps > 0 && summary.line("itl_ms", MEASURED).is_none() {
             notes.push(

@@ -68,6 +68,14 @@ fn answers_that_the_server_does_not_count_are_counted_by_the_file() {
     let setting = &manifest["settings"]["tokenizer"];
     assert_eq!(setting["file"], "tokenizer.json");
     assert_eq!(setting["fnv1a"].as_str().map(str::len), Some(16));
+    // Another vocabulary counts otherwise, and that is not laid at the server's door.
+    place.write("other.json", file_with(&WORDS[..4]));
+    let other = ["run", "t.csv", "--no-usage", "--tokenizer", "other.json", "--out", "other"];
+    let said = place.run(&other).expect(0);
+    assert!(
+        said.stdout.contains("by the --tokenizer") && said.stdout.contains("is it this model's?")
+    );
+    assert!(said.stdout.contains("9 answers are counted by --tokenizer"), "{said:?}");
     // The figures come out of the files again.
     let own = place.read("run/summary.csv");
     place.run(&["report", "run"]).expect(0);

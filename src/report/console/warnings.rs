@@ -17,7 +17,7 @@ const LAG_WARNING_MS: f64 = 5.0;
 pub(super) fn warnings(summary: &Summary, facts: &RunFacts) -> Vec<String> {
     let mut warnings = Vec::new();
     let measured = &summary.measured;
-    warnings.extend(output_warning(measured.ok_output));
+    warnings.extend(output_warning(measured.ok_output, measured.ok_by_tokenizer > 0));
     warnings.extend(input_warning(measured.ok_input, facts.input_remedy.as_deref()));
     warnings.extend(cache_warning(&summary.all, facts.cache_unasked_tok));
     if let Some(lag) = summary.line("lag_ms", MEASURED)
@@ -36,7 +36,7 @@ pub(super) fn warnings(summary: &Summary, facts: &RunFacts) -> Vec<String> {
     warnings
 }
 
-fn output_warning(lengths: AskedGot) -> Option<String> {
+fn output_warning(lengths: AskedGot, by_tokenizer: bool) -> Option<String> {
     let difference = lengths.difference().filter(|d| d.abs() > LENGTH_DIFFERENCE)?;
     let (asked, got) = (grouped(lengths.asked_tok), grouped(lengths.got_tok));
     let by = percent(difference.abs());
@@ -44,6 +44,11 @@ fn output_warning(lengths: AskedGot) -> Option<String> {
         format!(
             "answers are {by} shorter than asked for ({got} of {asked} tokens): the server stops by \
              itself; --ignore-eos asks it for the full length"
+        )
+    } else if by_tokenizer {
+        format!(
+            "answers are {by} longer than asked for by the --tokenizer ({got} tokens, {asked} asked): \
+             is it this model's?"
         )
     } else {
         format!(
