@@ -5,13 +5,13 @@
 
 mod args;
 mod ask;
-mod calibrate;
 mod console;
 mod content_args;
 mod cpu;
 mod disk;
 mod link_args;
 mod live;
+mod prompt_fit;
 mod prompts;
 mod reach;
 mod reach_args;
@@ -20,8 +20,10 @@ mod results;
 mod run;
 mod server;
 mod sim;
+mod simulated;
 mod teller;
 mod traffic;
+mod truth;
 mod watch;
 mod watch_words;
 mod watched;

@@ -4,9 +4,9 @@
 use std::sync::atomic::Ordering;
 
 use super::args::RunArgs;
-use super::calibrate::{calibrate, prime};
 use super::console::say;
 use super::content_args::Given;
+use super::prompt_fit::{fit_prompts, prime};
 use super::server::Server;
 use crate::client::dialect::Api;
 use crate::replay::Setup;
@@ -48,7 +48,7 @@ impl Prepared {
             prepared.input_remedy =
                 Some("the trace gives the words, and its counts are another tokenizer's");
         } else if may_probe(args, server) {
-            let found = calibrate(setup, &server.tokenize_path())?;
+            let found = fit_prompts(setup, &server.tokenize_path())?;
             template_tok = found.vocabulary.as_ref().map(|words| words.fit.overhead_tok);
             let mut words = found.words;
             if setup.targets.len() > 1 {

@@ -23,7 +23,7 @@ use crate::units::Nanos;
 
 /// Lengths of the three prompts, in pieces.
 const LENGTHS: [u32; 3] = [4, 16, 64];
-/// A prompt of 64 pieces is answered within this time or the server is not calibrated.
+/// A prompt of 64 pieces is answered within this time or the prompts are not fitted to the server.
 const LIMIT: Nanos = Nanos::from_secs(30);
 /// Words that are tried together where there is no tokenizer to ask.
 const GROUP: usize = 8;
@@ -39,7 +39,7 @@ const PRIME_FIRST_ID: u64 = 1 << 32;
 const PRIME_LIMIT: Nanos = Nanos::from_secs(600);
 
 /// What was found, and what it took.
-pub(super) struct Calibration {
+pub(super) struct Fitted {
     /// What prompts are to be drawn from; `None` where the server does not count.
     pub(super) vocabulary: Option<Vocabulary>,
     /// One sentence.
@@ -47,7 +47,7 @@ pub(super) struct Calibration {
 }
 
 /// Asks the server of a run. That nothing was found is a sentence too; the common words are used then.
-pub(super) fn calibrate(setup: &Setup, tokenize_path: &str) -> anyhow::Result<Calibration> {
+pub(super) fn fit_prompts(setup: &Setup, tokenize_path: &str) -> anyhow::Result<Fitted> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     LocalSet::new().block_on(&runtime, async {
         let client = client(setup, LIMIT)?;
@@ -55,7 +55,7 @@ pub(super) fn calibrate(setup: &Setup, tokenize_path: &str) -> anyhow::Result<Ca
             Probes { client, bodies: &setup.bodies, posts: 0, questions: 0, failure: None };
         let vocabulary = probes.vocabulary(tokenize_path).await;
         let words = probes.words(vocabulary.as_ref());
-        Ok(Calibration { vocabulary, words })
+        Ok(Fitted { vocabulary, words })
     })
 }
 
