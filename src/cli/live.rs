@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::console::say;
-use super::{Exit, cpu};
+use super::{Exit, usage};
 use crate::clock::{Anchor, monotonic};
 use crate::metrics::abort::{AbortReason, AbortWatch};
 use crate::record::{Outcome, StreamRecord};
@@ -27,15 +27,15 @@ pub(super) struct Live {
     ended: u64,
     failed: u64,
     output_tok: u64,
-    next_cpu: Nanos,
+    next_sample: Nanos,
     abort: AbortWatch,
     stop: watch::Sender<Stop>,
     /// Why sending was stopped.
     stopped: Option<AbortReason>,
 }
 
-/// How often the client's own processor time is read.
-const CPU_EVERY: Nanos = Nanos::from_millis(200);
+/// How often the client's own processor time and memory are read.
+const SAMPLE_EVERY: Nanos = Nanos::from_millis(200);
 
 impl Live {
     pub(super) fn new(
@@ -60,7 +60,7 @@ impl Live {
             ended: 0,
             failed: 0,
             output_tok: 0,
-            next_cpu: Nanos::ZERO,
+            next_sample: Nanos::ZERO,
             abort,
             stop,
             stopped: None,
@@ -84,16 +84,19 @@ impl Live {
             }
         }
         let elapsed = self.elapsed();
-        if elapsed >= self.next_cpu {
-            self.next_cpu = elapsed + CPU_EVERY;
-            self.sample_cpu(elapsed);
+        if elapsed >= self.next_sample {
+            self.next_sample = elapsed + SAMPLE_EVERY;
+            self.sample_usage(elapsed);
         }
         self.recorder.flush_if_due(elapsed).context("cannot write results")
     }
 
-    fn sample_cpu(&mut self, elapsed: Nanos) {
-        if let Some(used) = cpu::used() {
+    fn sample_usage(&mut self, elapsed: Nanos) {
+        if let Some(used) = usage::cpu() {
             self.recorder.cpu(elapsed, used);
+        }
+        if let Some(bytes) = usage::resident_bytes() {
+            self.recorder.memory(elapsed, bytes);
         }
     }
 
@@ -143,7 +146,7 @@ impl Live {
 
     /// The recorder, when the run started (if it did), and why it was stopped (if it was).
     pub(super) fn finish(mut self) -> (Recorder, Option<Anchor>, Option<AbortReason>) {
-        self.sample_cpu(self.elapsed());
+        self.sample_usage(self.elapsed());
         // What follows may take a while, and a second signal may end it. What fails now fails again
         // when the files are closed, and is told then.
         let _ = self.recorder.flush();

@@ -5,9 +5,11 @@
 
 mod args;
 mod ask;
+mod calibrate;
+mod calibration;
+mod calibration_words;
 mod console;
 mod content_args;
-mod cpu;
 mod disk;
 mod link_args;
 mod live;
@@ -24,6 +26,7 @@ mod simulated;
 mod teller;
 mod traffic;
 mod truth;
+mod usage;
 mod watch;
 mod watch_words;
 mod watched;
@@ -47,6 +50,8 @@ enum Command {
     Run(Box<RunArgs>),
     /// Make summary.csv and the console summary again from a run's files
     Report(report::ReportArgs),
+    /// Measure the client's own error on this machine, against the built-in server of known truth
+    Calibrate(Box<calibrate::CalibrateArgs>),
     /// Show tok/s and queue of a running server from its /metrics; no load is sent
     Watch(Box<watch::WatchArgs>),
     /// Run the simulated server alone
@@ -75,6 +80,7 @@ pub fn dispatch(cli: Cli, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Run(args) => run::run(&args, quit),
         Command::Report(args) => report::report(&args),
+        Command::Calibrate(args) => calibrate::calibrate(&args, quit),
         Command::Watch(args) => watch::watch(&args),
         Command::Sim(args) => sim::sim(&args),
     }

@@ -27,6 +27,7 @@ use crate::replay::{self, Mode, ReplayError, Setup, capacity};
 use crate::report::{Folder, Recorder, TextFile};
 use crate::schedule::PlanFacts;
 use crate::sim;
+use crate::trace::read::TraceError;
 use crate::units::Nanos;
 
 /// Carries out the command.
@@ -180,13 +181,18 @@ fn replay(
     let mut late = traffic.late_notices();
     late.extend(prompts::below_least(&setup));
     let exit = results.close(recorder, ending, has_truth, &late);
-    ran.map_err(|error| match error {
+    ran.map_err(why)?;
+    exit
+}
+
+/// Why a run broke off, for the person who started it.
+pub(super) fn why(error: ReplayError<TraceError, anyhow::Error>) -> anyhow::Error {
+    match error {
         ReplayError::Worker(error) => anyhow::Error::new(error).context("cannot start a worker"),
         ReplayError::Plan(error) => error.into(),
         ReplayError::Content(error) => error.into(),
         ReplayError::Caller(error) => error,
-    })?;
-    exit
+    }
 }
 
 /// An error with its causes, without its hint.

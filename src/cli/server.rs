@@ -10,7 +10,7 @@ use super::ask::{self, Answers, Keys};
 use super::reach::{self, Way};
 use super::reach_args::Switch;
 use super::simulated::SimulatedServer;
-use crate::client::{self, Endpoint, Engine, Model, Retries, ServerFacts, Timeouts};
+use crate::client::{Endpoint, Engine, Model, Retries, ServerFacts, Settings, Timeouts};
 use crate::replay::job::BodyMaker;
 use crate::report;
 use crate::sim;
@@ -69,7 +69,7 @@ impl Server {
     pub(super) fn simulated(truth: &Path, args: &RunArgs) -> anyhow::Result<Self> {
         let settings = sim::Settings { seed: args.shape.seed, ..sim::Settings::default() };
         let child = SimulatedServer::start(&settings, truth)?;
-        let way = reach::own(&format!("http://127.0.0.1:{}", child.port()), args)?;
+        let way = reach::own(&format!("http://127.0.0.1:{}", child.port()), args.target.api)?;
         let words = format!("built-in simulated server on port {} (no real model)", child.port());
         let model = args.target.model.clone().unwrap_or_else(|| settings.model.clone());
         let max_len_tok = settings.max_model_len_tok;
@@ -161,15 +161,11 @@ impl Server {
         retries: Retries,
         keep_kinds: bool,
     ) -> Vec<Endpoint> {
-        let endpoint = |way: &Way| Endpoint {
-            route: way.route.clone(),
-            settings: client::Settings {
-                head: way.head.clone(),
-                timeouts,
-                ignore_eos: self.keys.ignore_eos,
-                retries,
-                keep_kinds,
-            },
+        let ignore_eos = self.keys.ignore_eos;
+        let endpoint = |way: &Way| {
+            let plain = way.endpoint(timeouts);
+            let settings = Settings { ignore_eos, retries, keep_kinds, ..plain.settings };
+            Endpoint { settings, ..plain }
         };
         self.ways.iter().map(endpoint).collect()
     }

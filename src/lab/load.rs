@@ -43,7 +43,9 @@ pub enum LoadError {
     )]
     TooLong(u64),
     /// Nothing would arrive in time.
-    #[error("no request would arrive within --duration\nhint: a higher --rate, or a longer --duration")]
+    #[error(
+        "no request would arrive within --duration\nhint: a higher --rate, or a longer --duration"
+    )]
     NothingArrives,
 }
 
@@ -190,7 +192,8 @@ mod tests {
     #[test]
     fn loads_that_nobody_could_make_are_refused() {
         assert_eq!(LOAD.check(), Ok(()));
-        let endless = Load { interval: Nanos::from_secs(100), span: Nanos::from_secs(100_000), ..LOAD };
+        let endless =
+            Load { interval: Nanos::from_secs(200), span: Nanos::from_secs(100_000), ..LOAD };
         assert!(matches!(endless.check(), Err(LoadError::TooLong(_))));
         let empty = Load { interval: Nanos::from_secs(3), ..LOAD };
         assert_eq!(empty.check(), Err(LoadError::NothingArrives));

@@ -136,9 +136,8 @@ fn tpot(logged: &TruthRow) -> Option<Nanos> {
 fn rate_error_ppm(reported: Nanos, logged: Nanos) -> u64 {
     let off = u128::from(reported.0.abs_diff(logged.0)) * 1_000_000;
     // A reported time of zero is a rate without bound.
-    off.checked_div(u128::from(reported.0)).map_or(u64::MAX, |ppm| {
-        u64::try_from(ppm).unwrap_or(u64::MAX)
-    })
+    off.checked_div(u128::from(reported.0))
+        .map_or(u64::MAX, |ppm| u64::try_from(ppm).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -163,6 +163,11 @@ impl Recorder {
         self.timeline.cpu(at, used);
     }
 
+    /// Notes that this process held so many bytes of RAM at `at`.
+    pub fn memory(&mut self, at: Nanos, bytes: u64) {
+        self.timeline.memory(at, bytes);
+    }
+
     /// Takes a finished request. Its values count even when its row cannot be written.
     #[expect(clippy::needless_pass_by_value, reason = "a record is handed over once")]
     pub fn record(&mut self, record: StreamRecord) -> Result<(), RecorderError> {

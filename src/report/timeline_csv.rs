@@ -12,7 +12,7 @@ use crate::metrics::timeline::Second;
 use crate::units::{NS_PER_MS, NS_PER_S, Nanos};
 
 /// The columns, in order.
-pub const TIMELINE_HEADER: [&str; 14] = [
+pub const TIMELINE_HEADER: [&str; 15] = [
     "t_s",
     "utc",
     "due",
@@ -27,6 +27,7 @@ pub const TIMELINE_HEADER: [&str; 14] = [
     "lag_p99_ms",
     "lag_max_ms",
     "client_cpu",
+    "client_rss_mb",
 ];
 
 /// The file.
@@ -68,6 +69,9 @@ impl TimelineFile {
             ms(second.lag.p99),
             ms(second.lag.max),
             second.client_cpu.map_or_else(String::new, |share| format!("{share:.4}")),
+            second
+                .client_rss
+                .map_or_else(String::new, |bytes| format!("{:.2}", bytes as f64 / 1e6)),
         ])
     }
 
@@ -94,12 +98,13 @@ mod tests {
         let mut file = TimelineFile::create(path.clone()).expect("space");
         file.starts(1_796_040_000_250_000_000);
         let second = Second { t_s: 3, due: 2, client_cpu: Some(0.25), ..Second::default() };
+        let second = Second { client_rss: Some(12_345_678), ..second };
         file.write(&second).expect("space");
         file.flush().expect("space");
         let text = std::fs::read_to_string(path).expect("the file");
         assert_eq!(
             text.lines().nth(1),
-            Some("3,2026-11-30T12:00:03.250Z,2,0,0,0,0,0,0,,,,,0.2500")
+            Some("3,2026-11-30T12:00:03.250Z,2,0,0,0,0,0,0,,,,,0.2500,12.35")
         );
     }
 }

@@ -1,0 +1,183 @@
+//! `underfire calibrate`: how wrong this client's own figures are on this machine, under a load that is
+//! asked for, or under the largest that this machine holds.
+//!
+//! Deliberately absent: the measurement of one load, and the words for it.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use tokio::sync::watch;
+
+use super::Exit;
+use super::calibration::{Calibration, Scratch, measure};
+use super::calibration_words as words;
+use super::console::{print, say};
+use super::live::stop_on_signals;
+use crate::clock::Utc;
+use crate::lab::Load;
+use crate::replay::capacity;
+use crate::replay::drain::Stop;
+use crate::report::Folder;
+use crate::units::{NS_PER_S, Nanos, UnitError};
+
+/// Arguments of `calibrate`.
+#[derive(Debug, Args)]
+pub(super) struct CalibrateArgs {
+    /// Arrivals a second (default: a tenth of the streams, and 40 at the least)
+    #[arg(long, value_name = "R", value_parser = rate)]
+    rate: Option<f64>,
+    /// Streams open at a time (default: as many as --rate opens in a second). With neither, the most
+    /// that this machine holds are looked for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    streams: Option<u32>,
+    /// Time between two tokens of a stream
+    #[arg(long, value_name = "D", default_value = "50ms", value_parser = span)]
+    gap: Nanos,
+    /// How long the load is measured, once its streams are open
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = span)]
+    duration: Nanos,
+    /// Threads that send and receive (default: one per core)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    workers: Option<u16>,
+    /// Keep rows, timeline and the server's log in this folder, which must not hold a run
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// The result as JSON to stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// Streams of the first step of the search; each next one doubles them.
+const FIRST_STREAMS: u32 = 250;
+/// And of the last.
+const MOST_STREAMS: u32 = 16_000;
+/// How long a step is measured.
+const STEP: Nanos = Nanos::from_millis(2_000);
+/// A load is held while every error stays below this: what is called good elsewhere too.
+const HELD_MS: f64 = 5.0;
+/// A disturbance from outside lasts no longer than a step; twice is no disturbance.
+const TRIES: u32 = 2;
+/// How long an answer lasts where only its rate, or only the number of streams, is given.
+const LIFE_OF_RATE: Nanos = Nanos::from_secs(1);
+const LIFE_OF_STREAMS_S: f64 = 10.0;
+/// So many arrivals a second bound a p99 in the default duration.
+const LEAST_RATE: f64 = 40.0;
+
+/// Carries out the command.
+pub(super) fn calibrate(args: &CalibrateArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
+    let workers = args.workers.map_or_else(cores, usize::from);
+    let asked = args.asked();
+    if let Some(load) = asked {
+        load.check()?;
+    }
+    let folder = args.out.as_ref().map(|out| Folder::create(Some(out), "", &Utc::now().compact()));
+    let folder = folder.transpose()?;
+    let (stop, _) = watch::channel(Stop::No);
+    stop_on_signals(&stop, quit).context("cannot watch for signals")?;
+    let load = match asked {
+        Some(load) => load,
+        None => Load { span: args.duration, ..search(args.gap, workers, &stop)? },
+    };
+    if let Some(shortage) = capacity::shortage(u64::from(load.streams)) {
+        say(&format!("warning: {shortage}"));
+    }
+    say(&format!("calibrating: {}", words::load(&load)));
+    let calibration = match &folder {
+        Some(folder) => measure(load, workers, folder, &stop)?,
+        None => measure(load, workers, Scratch::make()?.folder(), &stop)?,
+    };
+    if args.json {
+        print(&format!("{:#}\n", words::json(&calibration)));
+        say(&words::sentence(&calibration));
+    } else {
+        print(&words::page(&calibration));
+    }
+    Ok(exit(&calibration))
+}
+
+/// What a calibration is worth.
+fn exit(calibration: &Calibration) -> Exit {
+    match calibration {
+        Calibration { interrupted: true, .. } => Exit::Interrupted,
+        Calibration { ok: 0, .. } => Exit::NothingSucceeded,
+        calibration if calibration.is_whole() => Exit::Ok,
+        _ => Exit::CannotAnswer,
+    }
+}
+
+/// One worker for each.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+impl CalibrateArgs {
+    /// The load that was asked for, if any was.
+    fn asked(&self) -> Option<Load> {
+        let (rate, streams) = match (self.rate, self.streams) {
+            (None, None) => return None,
+            (Some(rate), Some(streams)) => (rate, streams),
+            (Some(rate), None) => (rate, streams_of(rate, LIFE_OF_RATE)),
+            (None, Some(streams)) => {
+                ((f64::from(streams) / LIFE_OF_STREAMS_S).max(LEAST_RATE), streams)
+            }
+        };
+        Some(Load { interval: interval(rate), streams, gap: self.gap, span: self.duration })
+    }
+}
+
+/// The largest load that is held, by doubling; the first step where not even that is.
+fn search(gap: Nanos, workers: usize, stop: &watch::Sender<Stop>) -> anyhow::Result<Load> {
+    let step = |streams: u32| {
+        // Answers of two seconds: a step of two sees as many begin as end.
+        Load { interval: interval(f64::from(streams) / 2.0), streams, gap, span: STEP }
+    };
+    let mut held = step(FIRST_STREAMS);
+    let mut streams = FIRST_STREAMS;
+    while streams <= MOST_STREAMS && capacity::shortage(u64::from(streams)).is_none() {
+        let load = step(streams);
+        let mut holds = false;
+        for _ in 0..TRIES {
+            let calibration = measure(load, workers, Scratch::make()?.folder(), stop)?;
+            let error_ms = calibration.worst_ms();
+            holds = calibration.is_whole() && error_ms.is_some_and(|ms| ms <= HELD_MS);
+            let (load, error) = (words::load(&load), words::worst(&calibration));
+            say(&format!("{load}: {error}{}", if holds { "" } else { "; not held" }));
+            if holds || calibration.interrupted {
+                break;
+            }
+        }
+        if !holds {
+            break;
+        }
+        held = load;
+        streams *= 2;
+    }
+    Ok(held)
+}
+
+/// Streams that `rate` arrivals a second keep open.
+pub(super) fn streams_of(rate: f64, life: Nanos) -> u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to fit")]
+    let streams = (rate * life.as_secs_f64()).ceil().clamp(1.0, 1e6) as u32;
+    streams
+}
+
+/// Between two of `rate` arrivals a second.
+pub(super) fn interval(rate: f64) -> Nanos {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to fit")]
+    let ns = (NS_PER_S as f64 / rate).round().clamp(1.0, 1e18) as u64;
+    Nanos(ns)
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| (1e-6..=1e6).contains(rate));
+    rate.ok_or_else(|| "write arrivals a second, up to 1000000".to_owned())
+}
+
+fn span(text: &str) -> Result<Nanos, UnitError> {
+    Nanos::parse_duration(text).and_then(|span| match span {
+        Nanos::ZERO => Err(UnitError::Zero),
+        span => Ok(span),
+    })
+}
