@@ -19,6 +19,7 @@ use crate::lab::Load;
 use crate::replay::capacity;
 use crate::replay::drain::Stop;
 use crate::report::Folder;
+use crate::schedule::PlanFacts;
 use crate::units::{NS_PER_S, Nanos, UnitError};
 
 /// Arguments of `calibrate`.
@@ -64,6 +65,13 @@ const LIFE_OF_STREAMS_S: f64 = 10.0;
 /// So many arrivals a second bound a p99 in the default duration.
 const LEAST_RATE: f64 = 40.0;
 
+/// The short form before a run: a token every so often, so many streams and arrivals a second at the
+/// bounds, for so long.
+const PLAN_GAP: Nanos = Nanos::from_millis(50);
+const PLAN_MOST_STREAMS: f64 = 4_000.0;
+const PLAN_LEAST_RATE: f64 = 2.0;
+const PLAN_SPAN: Nanos = Nanos::from_secs(3);
+
 /// Carries out the command.
 pub(super) fn calibrate(args: &CalibrateArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
     let workers = args.workers.map_or_else(cores, usize::from);
@@ -79,6 +87,9 @@ pub(super) fn calibrate(args: &CalibrateArgs, quit: fn(Exit) -> !) -> anyhow::Re
         Some(load) => load,
         None => Load { span: args.duration, ..search(args.gap, workers, &stop)? },
     };
+    if *stop.borrow() == Stop::All {
+        return Ok(Exit::Interrupted);
+    }
     if let Some(shortage) = capacity::shortage(u64::from(load.streams)) {
         say(&format!("warning: {shortage}"));
     }
@@ -153,18 +164,38 @@ fn search(gap: Nanos, workers: usize, stop: &watch::Sender<Stop>) -> anyhow::Res
         held = load;
         streams *= 2;
     }
+    if streams == FIRST_STREAMS {
+        say("note: not even the least load of the search was held; it is measured all the same");
+    }
     Ok(held)
 }
 
+/// A plan's own load, as far as it is known before it is sent: streams are taken to last as long as
+/// their mean answer at 20 tok/s, and no more of them are opened than the built-in server carries.
+pub(super) fn of_plan(facts: &PlanFacts, slots: Option<usize>) -> Load {
+    let answer_tok = facts.output_tok as f64 / facts.rows.max(1) as f64;
+    let life_s = (answer_tok * PLAN_GAP.as_secs_f64()).max(PLAN_GAP.as_secs_f64());
+    let paced = |span: Nanos| facts.rows as f64 / span.as_secs_f64();
+    let (rate, streams) = match (slots, facts.last_due.filter(|last| *last > Nanos::ZERO)) {
+        (Some(slots), _) => (slots as f64 / life_s, slots as f64),
+        (None, Some(span)) => (paced(span), paced(span) * life_s),
+        // All at once.
+        (None, None) => (facts.rows as f64 / life_s, facts.rows as f64),
+    };
+    let streams = streams.min(facts.rows as f64).min(PLAN_MOST_STREAMS);
+    let streams = streams_of(streams, Nanos::from_secs(1));
+    Load { interval: interval(rate.max(PLAN_LEAST_RATE)), streams, gap: PLAN_GAP, span: PLAN_SPAN }
+}
+
 /// Streams that `rate` arrivals a second keep open.
-pub(super) fn streams_of(rate: f64, life: Nanos) -> u32 {
+fn streams_of(rate: f64, life: Nanos) -> u32 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to fit")]
     let streams = (rate * life.as_secs_f64()).ceil().clamp(1.0, 1e6) as u32;
     streams
 }
 
 /// Between two of `rate` arrivals a second.
-pub(super) fn interval(rate: f64) -> Nanos {
+fn interval(rate: f64) -> Nanos {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to fit")]
     let ns = (NS_PER_S as f64 / rate).round().clamp(1.0, 1e18) as u64;
     Nanos(ns)
@@ -180,4 +211,30 @@ fn span(text: &str) -> Result<Nanos, UnitError> {
         Nanos::ZERO => Err(UnitError::Zero),
         span => Ok(span),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_s_load_is_its_rate_and_the_streams_that_its_answers_keep_open() {
+        // 10 requests a second of 100 tokens, 5 s each at 20 tok/s.
+        let facts = PlanFacts {
+            rows: 600,
+            output_tok: 60_000,
+            last_due: Some(Nanos::from_secs(60)),
+            ..PlanFacts::default()
+        };
+        let load = of_plan(&facts, None);
+        assert_eq!((load.interval, load.streams), (Nanos::from_millis(100), 50));
+        // In the closed loop 20 slots send 4 a second.
+        let load = of_plan(&facts, Some(20));
+        assert_eq!((load.interval, load.streams), (Nanos::from_millis(250), 20));
+        // Once an hour is not calibrated at once an hour, and no plan opens more streams than it has rows.
+        let rare = PlanFacts { rows: 3, last_due: Some(Nanos::from_secs(7_200)), ..facts.clone() };
+        assert_eq!(of_plan(&rare, None).check(), Ok(()));
+        let burst = PlanFacts { rows: 7, last_due: Some(Nanos::ZERO), ..facts };
+        assert_eq!(of_plan(&burst, None).streams, 7);
+    }
 }

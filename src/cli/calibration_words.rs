@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::calibration::Calibration;
 use crate::lab::{Agreement, Load};
-use crate::report::{NONE, grouped, percent, span};
+use crate::report::{NONE, OwnError, grouped, percent, span};
 use crate::units::Nanos;
 
 /// The errors of a calibration in milliseconds: name in JSON, name for people, values.
@@ -25,7 +25,7 @@ fn errors(calibration: &Calibration) -> [(&'static str, &'static str, &Agreement
 }
 
 /// A bound on nearly all differences: the p99, or the largest where they are too few for that.
-pub(super) fn bound(agreement: &Agreement) -> Option<Nanos> {
+fn bound(agreement: &Agreement) -> Option<Nanos> {
     agreement.bounded_p99().or_else(|| agreement.percentile(100))
 }
 
@@ -224,6 +224,34 @@ pub(super) fn json(calibration: &Calibration) -> Value {
         "server_cpu": calibration.share(calibration.server_cpu),
         "client_rss_max_mb": calibration.rss_mb(),
         "meaning": sentence(calibration),
+    })
+}
+
+/// What a run's own summary says of it; why nothing, where nothing can be said.
+pub(super) fn own_error(calibration: &Calibration) -> Result<OwnError, String> {
+    if !calibration.is_whole() {
+        return Err(format!(
+            "not calibrated, at {}: {}",
+            load(&calibration.load),
+            worst(calibration)
+        ));
+    }
+    let check = &calibration.check;
+    let n = grouped(check.ttft.n());
+    let bounded = check.ttft.bounded_p99().is_some();
+    let bound_ms = |agreement| bound(agreement).map(Nanos::as_millis_f64);
+    Ok(OwnError {
+        load: load(&calibration.load),
+        bound: if bounded {
+            format!("p99 of {n} requests")
+        } else {
+            format!("largest of {n} requests")
+        },
+        ttft_ms: bound_ms(&check.ttft),
+        e2e_ms: bound_ms(&check.e2e),
+        gap_ms: bound_ms(&check.gap_p99),
+        arrival_ms: bound_ms(&check.arrival),
+        details: json(calibration),
     })
 }
 

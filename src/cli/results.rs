@@ -63,6 +63,7 @@ impl Results {
             model: server.model(),
             api: Some(args.target.api.to_string()),
             server: server.about(),
+            calibration: prepared.own_error.clone(),
             labels: args.output.label.iter().cloned().collect(),
             notices: [traffic.notices(), &server.notices, &prepared.notices]
                 .concat()
@@ -82,6 +83,7 @@ impl Results {
             folder: Some(folder.path().display().to_string()),
             input_remedy: prepared.input_remedy.map(str::to_owned),
             cache_unasked_tok: prepared.cache_unasked_tok,
+            own_error: prepared.own_error.clone(),
             ..RunFacts::default()
         };
         let results =

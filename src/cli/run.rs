@@ -150,6 +150,12 @@ fn replay(
     prepared.prime(args, &setup)?;
     let (stop, _) = watch::channel(Stop::No);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
+    if args.limits.calibrate {
+        prepared.calibrate(facts, &setup, &stop)?;
+        if *stop.borrow() == Stop::All {
+            return Ok(Exit::Interrupted);
+        }
+    }
     let folder = folder.map_or_else(make_folder, Ok)?;
     if let Some(facts) = facts
         && let Some(warning) =
