@@ -139,14 +139,14 @@ impl CalibrateArgs {
 
 /// The largest load that is held, by doubling; the first step where not even that is.
 fn search(gap: Nanos, workers: usize, stop: &watch::Sender<Stop>) -> anyhow::Result<Load> {
-    let step = |streams: u32| {
+    let of = |streams: u32| {
         // Answers of two seconds: a step of two sees as many begin as end.
         Load { interval: interval(f64::from(streams) / 2.0), streams, gap, span: STEP }
     };
-    let mut held = step(FIRST_STREAMS);
+    let mut held = of(FIRST_STREAMS);
     let mut streams = FIRST_STREAMS;
     while streams <= MOST_STREAMS && capacity::shortage(u64::from(streams)).is_none() {
-        let load = step(streams);
+        let load = of(streams);
         let mut holds = false;
         for _ in 0..TRIES {
             let calibration = measure(load, workers, Scratch::make()?.folder(), stop)?;

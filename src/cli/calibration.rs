@@ -92,15 +92,15 @@ pub(super) fn measure(
     let cpu = usage::cpu().zip(before).map(|(after, before)| after.since(before));
     let server_cpu = server.cpu();
     let (recorder, anchor, _) = live.finish();
-    let recorded = recorder.finish();
+    let ended = recorder.finish();
     // Its log is whole once it has ended.
     drop(server);
     ran.map_err(run::why)?;
-    recorded.written?;
+    ended.written?;
     let anchor = anchor.context("the calibration never started")?;
     let (rows, log) = truth::read_folder(folder)?;
     let interrupted = *stop.borrow() == Stop::All;
-    let compared = compare(load, &recorded.summary, rows, &log, anchor.monotonic);
+    let compared = compare(load, &ended.summary, rows, &log, anchor.monotonic);
     Ok(Calibration { workers, cpu, server_cpu, rss_bytes, interrupted, ..compared })
 }
 

@@ -262,7 +262,7 @@ fn optional<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
 /// Three decimals below 10, one below 1,000, none above.
 fn figure(value: f64) -> String {
     match value {
-        v if v == v.trunc() && v < 1_000.0 => format!("{v}"),
+        v if v.fract().abs() < f64::EPSILON && v < 1_000.0 => format!("{v}"),
         v if v < 10.0 => format!("{v:.3}"),
         v if v < 1_000.0 => format!("{v:.1}"),
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "only printed")]

@@ -77,5 +77,5 @@ fn facts(folder: &Folder) -> RunFacts {
     let interrupted = manifest.interrupted;
     let stopped = manifest.stopped.filter(|_| !interrupted);
     let (model, own_error) = (manifest.model, manifest.calibration);
-    RunFacts { target, model, interrupted, stopped, notices, own_error, ..facts }
+    RunFacts { target, model, interrupted, stopped, own_error, notices, ..facts }
 }
