@@ -10,6 +10,7 @@ use crate::client::dialect::Api;
 use crate::metrics::abort::AbortRule;
 use crate::record::ReaderPace;
 use crate::replay::drain::Drain;
+use crate::schedule::rate::{Dequantise, Method, Rate};
 use crate::trace::read::{Failed, Format, TimeUnit};
 use crate::units::{Nanos, Speed, UnitError};
 
@@ -73,7 +74,8 @@ pub(super) struct TargetArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Source")]
 pub(super) struct ReadArgs {
-    /// Format of the trace, where its content misleads: native, azure, mooncake
+    /// Format of the trace, where its content misleads: native, azure, burstgpt, mooncake, timed-trace,
+    /// bailian, ragpulse, weka, tracelab, tracelab-replay, lengths, otel, litellm, dynamo, sglang
     #[arg(long)]
     pub(super) format: Option<Format>,
     /// Unit of the trace's time stamps: s, ms, us, ns (default: the format's own)
@@ -94,8 +96,26 @@ pub(super) struct ReadArgs {
 #[command(next_help_heading = "Shape")]
 pub(super) struct ShapeArgs {
     /// Replay X times as fast as recorded
-    #[arg(long, value_name = "X", default_value = "1", value_parser = Speed::parse)]
+    #[arg(long, value_name = "X", default_value = "1", value_parser = Speed::parse,
+          conflicts_with = "rate")]
     pub(super) speed: Speed,
+    /// Send R requests a second, by the method of --scale; rows without times of their own arrive so
+    #[arg(long, value_name = "R")]
+    pub(super) rate: Option<Rate>,
+    /// How --rate is brought about: compress (time runs faster or slower), thin (sessions are left out),
+    /// clone (sent several times at once), per-client (each class by itself)
+    #[arg(
+        long,
+        value_name = "METHOD",
+        default_value = "compress",
+        requires_if("thin", "rate"),
+        requires_if("clone", "rate"),
+        requires_if("per-client", "rate")
+    )]
+    pub(super) scale: Method,
+    /// What becomes of rows of equal, rounded times: none (sent at once) or uniform (spread)
+    #[arg(long, value_name = "HOW", default_value = "none")]
+    pub(super) dequantise: Dequantise,
     /// Leave out sessions that start before this trace time
     #[arg(long, value_name = "T", value_parser = duration)]
     pub(super) from: Option<Nanos>,

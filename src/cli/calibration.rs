@@ -91,7 +91,7 @@ pub(super) fn measure(
     });
     let cpu = usage::cpu().zip(before).map(|(after, before)| after.since(before));
     let server_cpu = server.cpu();
-    let (recorder, anchor, _) = live.finish();
+    let (recorder, _, anchor, _) = live.finish();
     let ended = recorder.finish();
     // Its log is whole once it has ended.
     drop(server);
@@ -111,6 +111,7 @@ fn setup(server: &SimulatedServer, workers: usize) -> anyhow::Result<Setup> {
         bodies: BodyMaker::new(Api::Chat, Prompter::new(0, "")),
         workers,
         mode: Mode::Open,
+        until: Nanos::MAX,
         drain: Drain::After(DRAIN),
     })
 }

@@ -11,6 +11,7 @@ use super::console::say;
 use super::{Exit, usage};
 use crate::clock::{Anchor, monotonic};
 use crate::metrics::abort::{AbortReason, AbortWatch};
+use crate::metrics::fidelity::{SentFigures, SentTimes};
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::Event;
 use crate::replay::drain::{Shared, Stop};
@@ -20,6 +21,7 @@ use crate::units::Nanos;
 /// Takes the events of a run.
 pub(super) struct Live {
     recorder: Recorder,
+    sent: SentTimes,
     texts: Option<TextFile>,
     progress: Option<ProgressBar>,
     planned: Option<u64>,
@@ -53,6 +55,7 @@ impl Live {
         });
         Self {
             recorder,
+            sent: SentTimes::default(),
             texts,
             progress,
             planned,
@@ -118,6 +121,7 @@ impl Live {
             Stop::Sending.request(&self.stop);
             self.stopped = Some(reason);
         }
+        self.sent.add(&record);
         if let Some(texts) = &mut self.texts {
             texts.write(&record)?;
         }
@@ -144,8 +148,10 @@ impl Live {
         ));
     }
 
-    /// The recorder, when the run started (if it did), and why it was stopped (if it was).
-    pub(super) fn finish(mut self) -> (Recorder, Option<Anchor>, Option<AbortReason>) {
+    /// The recorder, what was sent, when the run started (if it did), and why it was stopped (if it was).
+    pub(super) fn finish(
+        mut self,
+    ) -> (Recorder, Option<SentFigures>, Option<Anchor>, Option<AbortReason>) {
         self.sample_usage(self.elapsed());
         // What follows may take a while, and a second signal may end it. What fails now fails again
         // when the files are closed, and is told then.
@@ -158,7 +164,7 @@ impl Live {
         {
             say(&format!("warning: {error}"));
         }
-        (self.recorder, self.started, self.stopped)
+        (self.recorder, self.sent.figures(), self.started, self.stopped)
     }
 }
 

@@ -11,10 +11,12 @@ mod calibration_words;
 mod console;
 mod content_args;
 mod disk;
+mod fidelity;
 mod link_args;
 mod live;
 mod prompt_fit;
 mod prompts;
+mod rating;
 mod reach;
 mod reach_args;
 mod report;
@@ -24,6 +26,7 @@ mod server;
 mod sim;
 mod simulated;
 mod teller;
+mod trace;
 mod traffic;
 mod truth;
 mod usage;
@@ -54,6 +57,8 @@ enum Command {
     Calibrate(Box<calibrate::CalibrateArgs>),
     /// Show tok/s and queue of a running server from its /metrics; no load is sent
     Watch(Box<watch::WatchArgs>),
+    /// Look at a trace, find its faults, or make another file of it
+    Trace(trace::TraceArgs),
     /// Run the simulated server alone
     Sim(Box<sim::SimArgs>),
 }
@@ -82,6 +87,7 @@ pub fn dispatch(cli: Cli, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
         Command::Report(args) => report::report(&args),
         Command::Calibrate(args) => calibrate::calibrate(&args, quit),
         Command::Watch(args) => watch::watch(&args),
+        Command::Trace(args) => trace::trace(&args),
         Command::Sim(args) => sim::sim(&args),
     }
 }

@@ -39,6 +39,10 @@ pub(super) struct Ending {
     pub(super) stopped: Option<String>,
     /// It stopped itself, by a rule that the user gave.
     pub(super) aborted: Option<String>,
+    /// What was asked, planned and sent.
+    pub(super) fidelity: serde_json::Value,
+    /// The same in words.
+    pub(super) fidelity_words: Option<String>,
 }
 
 impl Results {
@@ -52,13 +56,13 @@ impl Results {
         folder: Folder,
     ) -> anyhow::Result<Self> {
         let command: Vec<String> = std::env::args().skip(1).collect();
-        let factor = args.shape.speed.as_f64();
-        let method = if args.shape.concurrency.is_some() { "closed" } else { "compress" };
+        let (method, factor) = traffic.scale();
         let manifest = Manifest {
             seed: args.shape.seed,
             plan_hash: facts.map(|facts| facts.plan_hash.clone()),
-            scale: Some(Scale { method: method.to_owned(), factor }),
+            scale: Some(Scale { method, factor }),
             source: traffic.manifest(facts),
+            fidelity: traffic.fidelity(None),
             target: Some(server.manifest.clone()),
             model: server.model(),
             api: Some(args.target.api.to_string()),
@@ -108,7 +112,8 @@ impl Results {
         let Recorded { summary, written, files, notices } = recorder.finish();
         self.manifest.notices.extend_from_slice(&notices);
         self.words.notices.extend(notices);
-        let Ending { anchor, interrupted, stopped, aborted } = ending;
+        let Ending { anchor, interrupted, stopped, aborted, fidelity, fidelity_words } = ending;
+        self.manifest.fidelity = fidelity;
         let is_aborted = aborted.is_some();
         let signal = interrupted.then(|| "a signal".to_owned());
         self.words.stopped = aborted.or(stopped);
@@ -135,6 +140,9 @@ impl Results {
         }
         let manifest = self.write_manifest();
         self.show(&summary);
+        if let Some(words) = fidelity_words.filter(|_| !self.quiet) {
+            say(words.trim_end());
+        }
         if let Err(error) = unwritten(written, saved, manifest) {
             if !interrupted {
                 return Err(error);

@@ -32,7 +32,7 @@ use crate::units::Nanos;
 
 /// Carries out the command.
 pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
-    let mut traffic = Traffic::open(args)?;
+    let mut traffic = Traffic::open(&args.source, &args.reading, &args.shape, args.target.api)?;
     if !args.output.quiet {
         traffic.say_notices();
     }
@@ -42,13 +42,17 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
         Some(facts) => check_plan(args, &traffic, facts)?,
         None => anyhow::ensure!(
             !args.output.dry_run && args.output.plan.is_none(),
-            "a stream can be read once only, so it has no --dry-run and no --plan\nhint: give a file"
+            "the rows cannot be counted before they are sent, so there is no --dry-run and no --plan\nhint: \
+             give a file for a stream, and --limit for a closed loop without an end"
         ),
     }
     if args.output.dry_run {
         write_plan(args, &traffic)?;
         if let Some(facts) = &facts {
             print(&traffic.describe(facts));
+        }
+        if let Some(words) = traffic.fidelity_words(None) {
+            print(&words);
         }
         return Ok(Exit::Ok);
     }
@@ -145,7 +149,7 @@ fn replay(
     for notice in &server.notices {
         say(&format!("note: {notice}"));
     }
-    let mut setup = setup(args, &given, &server, &started, facts);
+    let mut setup = setup(args, &given, &server, &started, (traffic, facts));
     let mut prepared = Prepared::prepare(args, facts, given, &server, &mut setup)?;
     prepared.prime(args, &setup)?;
     let (stop, _) = watch::channel(Stop::No);
@@ -163,7 +167,9 @@ fn replay(
     {
         say(&format!("warning: {warning}"));
     }
-    let window = Window { warmup: args.limits.warmup, last_due: facts.and_then(|f| f.last_due) };
+    // Turns are due when they are due: the last of them is known at the end.
+    let last_due = facts.filter(|facts| facts.think_rows == 0).and_then(|facts| facts.last_due);
+    let window = Window { warmup: args.limits.warmup, last_due };
     let recorder = Recorder::create(&folder, window, args.output.chunks, args.limits.retries > 0)?
         .with_reader_pace(args.limits.reader_pace);
     let results = Results::open(args, traffic, facts, &server, &prepared, folder)?;
@@ -175,12 +181,14 @@ fn replay(
         say(&format!("warning: {words}"));
     }
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
-    let (recorder, anchor, aborted) = live.finish();
+    let (recorder, sent, anchor, aborted) = live.finish();
     let ending = Ending {
         anchor,
         interrupted: *stop.borrow() == Stop::All && ran.is_ok(),
         stopped: ran.as_ref().err().map(first_line),
         aborted: aborted.map(|reason| reason.to_string()),
+        fidelity: traffic.fidelity(sent.as_ref()),
+        fidelity_words: traffic.fidelity_words(sent.as_ref()),
     };
     let has_truth = server.end();
     // Whatever went wrong, what was measured is written first.
@@ -207,16 +215,37 @@ fn first_line(error: &impl std::fmt::Display) -> String {
 }
 
 /// What decides when rows leave.
-fn mode(args: &RunArgs, facts: Option<&PlanFacts>) -> Mode {
-    match (args.shape.concurrency, args.shape.max_in_flight) {
-        (Some(slots), _) => {
-            Mode::Closed { slots: slots as usize, until: args.shape.duration.unwrap_or(Nanos::MAX) }
-        }
-        (None, Some(slots)) => {
-            Mode::Capped { slots: slots as usize, last_due: facts.and_then(|facts| facts.last_due) }
-        }
-        (None, None) => Mode::Open,
+fn mode(args: &RunArgs, traffic: &Traffic, facts: Option<&PlanFacts>) -> Mode {
+    let slots = |slots: u32| usize::try_from(slots).unwrap_or(usize::MAX);
+    if let Some(concurrency) = args.shape.concurrency {
+        return Mode::Closed {
+            slots: slots(concurrency),
+            ramp: Nanos::ZERO,
+            until: until(args, traffic),
+        };
     }
+    if let Some((closed, _)) = traffic.closed() {
+        let until = until(args, traffic);
+        return Mode::Closed { slots: slots(closed.slots), ramp: closed.ramp, until };
+    }
+    match args.shape.max_in_flight {
+        Some(most) => {
+            let last_due = facts.and_then(|facts| facts.last_due);
+            Mode::Capped { slots: slots(most), last_due }
+        }
+        None => Mode::Open,
+    }
+}
+
+/// When nothing is due any more, though a slot came free or a turn ended.
+fn until(args: &RunArgs, traffic: &Traffic) -> Nanos {
+    let own = traffic.closed().and_then(|(_, duration)| duration);
+    [args.shape.duration, own].into_iter().flatten().min().unwrap_or(Nanos::MAX)
+}
+
+/// Whether turns follow one another; of a stream that is not known before.
+fn has_turns(facts: Option<&PlanFacts>) -> bool {
+    facts.is_none_or(|facts| facts.think_rows > 0)
 }
 
 /// What to say where the system allows fewer streams than the run may need.
@@ -268,15 +297,19 @@ fn setup(
     given: &Given,
     server: &Server,
     started: &str,
-    facts: Option<&PlanFacts>,
+    (traffic, facts): (&Traffic, Option<&PlanFacts>),
 ) -> Setup {
     let limits = &args.limits;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mode = mode(args, traffic, facts);
+    // A free slot takes the next row, whoever has it: so turns and slots are with one worker.
+    let is_alone = mode != Mode::Open && has_turns(facts);
     Setup {
         targets: server.endpoints(timeouts(args), retries(args), args.output.chunks),
         bodies: bodies(args, given, server, started),
-        workers: limits.workers.map_or(cores, usize::from),
-        mode: mode(args, facts),
+        workers: if is_alone { 1 } else { limits.workers.map_or(cores, usize::from) },
+        mode,
+        until: until(args, traffic),
         drain: limits.drain.unwrap_or_default(),
     }
 }

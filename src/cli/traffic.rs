@@ -9,16 +9,17 @@ use anyhow::{Context, bail};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::args::RunArgs;
+use super::args::{ReadArgs, ShapeArgs};
 use super::console::say;
+use super::fidelity;
+use super::rating::{Rating, Rows};
 use crate::client::dialect::Api;
+use crate::metrics::fidelity::SentFigures;
+use crate::schedule::fidelity::FidelityFigures;
 use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
-use crate::trace::Request;
-use crate::trace::read::{self, Input, ReadOptions, Trace, TraceError};
+use crate::trace::read::{self, Input, ReadOptions, Trace, TraceClock, TraceError};
 use crate::units::Nanos;
-use crate::workload::{self, Workload};
-
-type Rows = Box<dyn Iterator<Item = Result<Request, TraceError>> + Send>;
+use crate::workload::{self, Closed, Workload};
 
 /// Where the rows come from, and how they are shaped.
 pub(super) struct Traffic {
@@ -29,6 +30,9 @@ pub(super) struct Traffic {
     repeat: u64,
     api: Api,
     path: PathBuf,
+    rating: Rating,
+    notices: Vec<String>,
+    fidelity: Option<FidelityFigures>,
 }
 
 #[derive(Clone)]
@@ -49,9 +53,13 @@ impl Kind {
 
 impl Traffic {
     /// Opens the source; a trace file gets its validating pass here.
-    pub(super) fn open(args: &RunArgs) -> anyhow::Result<Self> {
-        let shape = shape(args);
-        let path = &args.source;
+    pub(super) fn open(
+        path: &Path,
+        reading: &ReadArgs,
+        shaping: &ShapeArgs,
+        api: Api,
+    ) -> anyhow::Result<Self> {
+        let mut shape = shape(shaping);
         let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or("run");
         if path.extension() == Some(OsStr::new("toml")) {
             let workload = workload::load(path)?;
@@ -62,45 +70,105 @@ impl Traffic {
                     path.display()
                 );
             }
-            if args.shape.repeat > 1
-                && !workload.has_end()
-                && shape.closed_loop
-                && shape.limit.is_none()
-            {
-                bail!(
-                    "--repeat: {} has no end of its own after which it could begin again\nhint: give --limit \
-                     1000, or set `duration` in the file",
-                    path.display()
-                );
-            }
+            shape.closed_loop |= workload.closed().is_some();
             let name = workload.name().to_owned();
-            return Ok(Self {
+            let rating = Rating::new(shaping, TraceClock::Common, None, &name)?;
+            return Self {
                 kind: Kind::Workload(Arc::new(workload)),
                 name,
                 shape,
-                seed: args.shape.seed,
-                repeat: args.shape.repeat,
-                api: args.target.api,
-                path: path.clone(),
-            });
+                seed: shaping.seed,
+                repeat: shaping.repeat,
+                api,
+                path: path.to_owned(),
+                rating,
+                notices: Vec::new(),
+                fidelity: None,
+            }
+            .settled();
         }
-        let input = if path == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) };
-        let is_stdin = matches!(input, Input::Stdin);
-        anyhow::ensure!(
-            !is_stdin || args.shape.repeat == 1,
-            "--repeat: standard input can be read once only\nhint: give a file"
-        );
-        let name = if is_stdin { "stdin" } else { stem };
-        let trace = read::open(input, read_options(args))?;
-        Ok(Self {
+        let input =
+            if path == Path::new("-") { Input::Stdin } else { Input::File(path.to_owned()) };
+        if shaping.repeat > 1 && matches!(input, Input::Stdin) {
+            bail!("--repeat: standard input can be read once only\nhint: give a file");
+        }
+        let name = if matches!(input, Input::Stdin) { "stdin" } else { stem };
+        let trace = read::open(input, read_options(reading))?;
+        // A closed loop sends without looking at times.
+        let clock = if shape.closed_loop { TraceClock::Common } else { trace.clock() };
+        let rows_read = trace.facts().map(|facts| facts.rows_read);
+        let rating = Rating::new(shaping, clock, rows_read, name)?;
+        Self {
             kind: Kind::Trace(Arc::new(trace)),
             name: name.to_owned(),
             shape,
-            seed: args.shape.seed,
-            repeat: args.shape.repeat,
-            api: args.target.api,
-            path: path.clone(),
-        })
+            seed: shaping.seed,
+            repeat: shaping.repeat,
+            api,
+            path: path.to_owned(),
+            rating,
+            notices: Vec::new(),
+            fidelity: None,
+        }
+        .settled()
+    }
+
+    /// Looks at the rows once where their rate or grain decides how they are shaped.
+    fn settled(mut self) -> anyhow::Result<Self> {
+        if self.repeat > 1 && self.is_stream() {
+            bail!(
+                "--repeat: {} has no end of its own after which it could begin again\nhint: give --limit \
+                 1000, or set `duration` in the file",
+                self.path.display()
+            );
+        }
+        if self.rating.wants_pass() {
+            if self.is_stream() {
+                bail!(
+                    "a stream can be read once only, so it takes no --rate and no --dequantise\nhint: give a \
+                     file"
+                );
+            }
+            let rows = self.kind.rows(self.seed)?;
+            let mut shape = Shape { duration: None, limit: None, ..self.shape.clone() };
+            if let Kind::Workload(_) = self.kind {
+                shape = self.shape.clone();
+            }
+            self.rating.settle(rows, &shape)?;
+        }
+        if let Some(speed) = self.rating.speed() {
+            self.shape.speed = speed;
+        }
+        self.notices = match &self.kind {
+            Kind::Trace(trace) => trace.notices().to_vec(),
+            Kind::Workload(_) => Vec::new(),
+        };
+        self.notices.extend(self.rating.notices());
+        Ok(self)
+    }
+
+    /// Whether the rows can be counted before they are sent: not those of a stream, nor of a workload
+    /// without an end in a closed loop, where time alone ends the run.
+    fn is_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Trace(trace) => trace.facts().is_none(),
+            Kind::Workload(workload) => {
+                self.shape.closed_loop && self.shape.limit.is_none() && !workload.has_rows_end()
+            }
+        }
+    }
+
+    /// The closed loop that the workload asks for, if it does.
+    pub(super) fn closed(&self) -> Option<(Closed, Option<Nanos>)> {
+        match &self.kind {
+            Kind::Trace(_) => None,
+            Kind::Workload(workload) => Some((workload.closed()?, workload.duration())),
+        }
+    }
+
+    /// A pause, as the plan's speed makes it.
+    pub(super) fn shorten(&self, pause: Nanos) -> Nanos {
+        self.shape.speed.shorten(pause)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -109,10 +177,7 @@ impl Traffic {
 
     /// What a person should know about the source.
     pub(super) fn notices(&self) -> &[String] {
-        match &self.kind {
-            Kind::Trace(trace) => trace.notices(),
-            Kind::Workload(_) => &[],
-        }
+        &self.notices
     }
 
     /// What a workload wants in every body.
@@ -125,23 +190,24 @@ impl Traffic {
 
     /// The plan, from its start. Stdin gives it once.
     pub(super) fn plan(&self) -> Result<Plan<Rows>, TraceError> {
-        let plan = schedule::plan(self.kind.rows(self.seed)?, &self.shape);
+        let rating = self.rating.clone();
+        let rows = rating.apply(self.kind.rows(self.seed)?)?;
         let (kind, seed) = (self.kind.clone(), self.seed);
         // A file that cannot be read again is an error in the place of its rows.
         let passes = std::iter::repeat_with(move || {
-            kind.rows(seed).unwrap_or_else(|error| Box::new(std::iter::once(Err(error))))
+            let rows = kind.rows(seed).and_then(|rows| rating.apply(rows));
+            rows.unwrap_or_else(|error| Box::new(std::iter::once(Err(error))))
         });
-        Ok(plan.repeated(self.repeat - 1, passes))
+        Ok(schedule::plan(rows, &self.shape).repeated(self.repeat - 1, passes))
     }
 
     /// The plan's figures, by running through it once; `None` where that would use it up.
     /// A row that the API cannot carry is found here, before any load.
-    pub(super) fn look_ahead(&self) -> anyhow::Result<Option<PlanFacts>> {
-        match &self.kind {
-            Kind::Trace(trace) if trace.facts().is_none() => return Ok(None),
-            _ => {}
+    pub(super) fn look_ahead(&mut self) -> anyhow::Result<Option<PlanFacts>> {
+        if self.is_stream() {
+            return Ok(None);
         }
-        let mut plan = self.plan()?;
+        let mut plan = self.plan()?.with_fidelity();
         for planned in &mut plan {
             let request = planned?.request;
             let has_messages = request.content.is_some_and(|content| content.messages.is_some());
@@ -158,6 +224,7 @@ impl Traffic {
         if let Kind::Trace(_) = self.kind {
             plan.read_rest()?;
         }
+        self.fidelity = plan.fidelity().map(|both| both.figures(self.rating.before()));
         Ok(Some(plan.facts().clone()))
     }
 
@@ -233,7 +300,7 @@ impl Traffic {
             (facts.clipped_output, "completions clipped"),
             (facts.clipped_to_server, "rows clipped to what the server takes"),
             (facts.shortened_gaps, "gaps shortened"),
-            (facts.think_rows, "later turns with think time, sent at their own time"),
+            (facts.think_rows, "later turns, each due a pause after the end of the one before"),
         ] {
             if count > 0 {
                 let _ = writeln!(text, "      {count} {what}");
@@ -300,7 +367,35 @@ impl Traffic {
                 "shortened_gaps": facts.shortened_gaps,
             })
         });
-        json!({ "source": source, "plan": plan })
+        let scale = self
+            .rating
+            .scale()
+            .map(|(method, factor)| json!({ "method": method.to_string(), "factor": factor }));
+        let dequantise = self.rating.dequantise().map(|how| how.to_string());
+        json!({ "source": source, "plan": plan, "scale": scale, "dequantise": dequantise })
+    }
+
+    /// What was asked and planned, and what was sent where that is known, as the manifest keeps it.
+    pub(super) fn fidelity(&self, sent: Option<&SentFigures>) -> Value {
+        let planned = self.fidelity.as_ref();
+        if planned.is_none() && sent.is_none() {
+            return Value::Null;
+        }
+        json!({ "plan": planned, "sent": sent })
+    }
+
+    /// The same in words.
+    pub(super) fn fidelity_words(&self, sent: Option<&SentFigures>) -> Option<String> {
+        self.fidelity.as_ref().map(|figures| fidelity::words(figures, sent))
+    }
+
+    /// How the source got its rate, as the manifest keeps it.
+    pub(super) fn scale(&self) -> (String, f64) {
+        match self.rating.scale() {
+            _ if self.shape.closed_loop => ("closed".to_owned(), 1.0),
+            Some((method, factor)) => (method.to_string(), factor),
+            None => ("compress".to_owned(), self.shape.speed.as_f64()),
+        }
     }
 
     /// What could not be said before the rows were read: counts on a stream.
@@ -318,8 +413,7 @@ impl Traffic {
     }
 }
 
-fn shape(args: &RunArgs) -> Shape {
-    let shape = &args.shape;
+fn shape(shape: &ShapeArgs) -> Shape {
     Shape {
         speed: shape.speed,
         from: shape.from,
@@ -334,8 +428,7 @@ fn shape(args: &RunArgs) -> Shape {
     }
 }
 
-fn read_options(args: &RunArgs) -> ReadOptions {
-    let reading = &args.reading;
+pub(super) fn read_options(reading: &ReadArgs) -> ReadOptions {
     ReadOptions {
         format: reading.format,
         time_unit: reading.time_unit,

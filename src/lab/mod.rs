@@ -29,7 +29,7 @@ use crate::replay::drain::{Drain, Shared, Stop};
 use crate::replay::gate::Capped;
 use crate::replay::job::{BodyMaker, Job, JobError};
 use crate::replay::lookahead::Inline;
-use crate::replay::source::{ClosedLoop, FixedSchedule, Source};
+use crate::replay::source::{ClosedLoop, FixedSchedule, Source, Turns};
 use crate::replay::worker::Worker;
 use crate::schedule::Planned;
 use crate::sim::truth::{TruthError, TruthRow};
@@ -48,6 +48,8 @@ pub struct Setup {
     pub bodies: BodyMaker,
     /// Open or closed loop.
     pub mode: Mode,
+    /// No dependent turn is due at or after this offset.
+    pub until: Nanos,
     /// How long streams are followed.
     pub drain: Drain,
     /// Rows due earlier are warm-up.
@@ -72,6 +74,7 @@ impl Setup {
             },
             bodies: BodyMaker::new(Api::Chat, Prompter::new(0, "")),
             mode: Mode::Open,
+            until: Nanos::MAX,
             drain: Drain::default(),
             warmup: Nanos::ZERO,
             abort_on: Vec::new(),
@@ -119,8 +122,9 @@ pub fn replay(plan: impl Iterator<Item = Planned>, setup: &Setup) -> Result<Outc
         let clock = Clock::of_virtual(&time);
         let server = Server::new(setup.sim.clone(), clock.clone(), Some(Box::new(log.clone())));
         let unfit = unfit.clone();
+        let bodies = Arc::new(setup.bodies.clone());
         let rows = plan.map_while(move |planned| {
-            setup.bodies.job(planned).map_err(|error| unfit.replace(Some(error))).ok()
+            bodies.job_in_time(planned).map_err(|error| unfit.replace(Some(error))).ok()
         });
         let warmup = setup.warmup;
         let ended = ended.clone();
@@ -142,8 +146,8 @@ pub fn replay(plan: impl Iterator<Item = Planned>, setup: &Setup) -> Result<Outc
                 Mode::Open => {
                     work(setup, clock, &server, FixedSchedule::new(), rows, sink, &stop).await;
                 }
-                Mode::Closed { slots, until } => {
-                    let source = ClosedLoop::new(slots, until);
+                Mode::Closed { slots, ramp, until } => {
+                    let source = ClosedLoop::new(Mode::first_free(slots, ramp, 1, 0), until);
                     work(setup, clock, &server, source, rows, sink, &stop).await;
                 }
                 Mode::Capped { slots, last_due } => {
@@ -185,7 +189,7 @@ async fn work(
         clients: vec![Client::new(dial, clock.clone(), t0, setup.client.clone())],
         clock,
         t0,
-        source,
+        source: Turns::new(source, setup.until),
         rows: Inline(rows),
         stop: stop.subscribe(),
         drain: setup.drain,

@@ -27,6 +27,7 @@
 pub mod abort;
 pub mod binomial;
 mod distribution;
+pub mod fidelity;
 mod finish;
 mod gather;
 mod interval;

@@ -13,6 +13,7 @@ mod vocabulary;
 mod words;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
@@ -61,6 +62,7 @@ enum Origin {
     Row = 1,
     Block = 2,
     Probe = 3,
+    Session = 4,
 }
 
 /// Makes the prompts of one run.
@@ -76,10 +78,7 @@ impl Prompter {
     /// Prompts for `seed`; another `salt` gives other words from the first one on.
     #[must_use]
     pub fn new(seed: u64, salt: &str) -> Self {
-        // FNV-1a: a name for the salt, not a secret.
-        let salt = salt.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let salt = fnv(salt);
         Self { seed, salt, vocabulary: Vocabulary::default(), corpus: None }
     }
 
@@ -131,16 +130,24 @@ impl Prompter {
 
     /// A prompt that the server counts as `request.input_tok` tokens.
     fn generate(&self, request: &Request) -> Words<'static> {
-        let mut left = self.vocabulary.fit.pieces(request.input_tok);
+        let pieces = self.vocabulary.fit.pieces(request.input_tok);
+        let mut left = pieces;
         let mut out = Out::new(&self.vocabulary.pieces, left);
         if let Some(prefix) = &request.prefix {
             for block in &prefix.blocks {
                 let count = left.min(prefix.block_tok);
-                self.draw(Origin::Block, *block, count, &mut out);
+                self.draw(Origin::Block, *block, 0..count, &mut out);
                 left -= count;
             }
         }
-        self.draw(Origin::Row, request.row, left, &mut out);
+        match &request.session {
+            // A session has one text, of which each turn says a longer part: so the history is the same
+            // to the byte in every turn.
+            Some(session) if request.turn.is_some() => {
+                self.draw(Origin::Session, fnv(session), pieces - left..pieces, &mut out);
+            }
+            _ => self.draw(Origin::Row, request.row, 0..left, &mut out),
+        }
         out.words()
     }
 
@@ -148,27 +155,41 @@ impl Prompter {
     #[must_use]
     pub fn probe(&self, id: u64, pieces: u32) -> Words<'static> {
         let mut out = Out::new(&self.vocabulary.pieces, pieces);
-        self.draw(Origin::Probe, id, pieces, &mut out);
+        self.draw(Origin::Probe, id, 0..pieces, &mut out);
         out.words()
     }
 
-    fn draw(&self, origin: Origin, id: u64, count: u32, out: &mut Out<'_>) {
+    /// The pieces at `places` of the text that `origin` and `id` stand for.
+    fn draw(&self, origin: Origin, id: u64, places: Range<u32>, out: &mut Out<'_>) {
         let mut key = [0; 32];
         for (place, part) in key.chunks_exact_mut(8).zip([self.seed, self.salt, origin as u64, id])
         {
             place.copy_from_slice(&part.to_le_bytes());
         }
         let mut random = ChaCha8Rng::from_seed(key);
-        let mut left = count;
-        while left > 0 {
-            let mut bits = random.next_u64();
-            for _ in 0..left.min(10) {
+        random.set_word_pos(u128::from(places.start / PIECES_PER_DRAW) * 2);
+        let mut place = places.start;
+        while place < places.end {
+            let within = place % PIECES_PER_DRAW;
+            let count = (PIECES_PER_DRAW - within).min(places.end - place);
+            let mut bits = random.next_u64() >> (6 * within);
+            for _ in 0..count {
                 out.push((bits & 63) as usize);
                 bits >>= 6;
             }
-            left -= left.min(10);
+            place += count;
         }
     }
+}
+
+/// Six bits choose a piece.
+const PIECES_PER_DRAW: u32 = 10;
+
+/// FNV-1a: a name for a text, not a secret.
+fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 /// A prompt in the making.
@@ -264,6 +285,25 @@ mod tests {
         assert_eq!((a.len(), &a[..32]), (40, &b[..32]));
         assert_ne!(a, b);
         assert!(a.iter().all(|id| COMMON_IDS.contains(id)));
+    }
+
+    #[test]
+    fn a_session_says_the_same_again_and_goes_on() {
+        let prompter = Prompter::new(7, "salt");
+        let turn = |row, input_tok, blocks: &[u64], session: &str| {
+            let own = (Some(session.into()), Some(1));
+            text(
+                &prompter,
+                &Request { session: own.0, turn: own.1, ..request(row, input_tok, blocks) },
+            )
+        };
+        let (first, later) = (turn(1, 37, &[], "a"), turn(9, 412, &[], "a"));
+        assert!(later.starts_with(&format!("{first} ")));
+        assert_ne!(first, turn(1, 37, &[], "b"));
+        // After a system prompt of two blocks, too.
+        let (first, later) = (turn(1, 45, &[5, 6], "a"), turn(2, 333, &[5, 6], "a"));
+        assert!(later.starts_with(&format!("{first} ")));
+        assert_ne!(turn(2, 333, &[], "a"), later);
     }
 
     #[test]

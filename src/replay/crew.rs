@@ -13,7 +13,7 @@ use super::drain::{Shared, Stop};
 use super::gate::Capped;
 use super::job::Job;
 use super::lookahead::Lookahead;
-use super::source::{ClosedLoop, FixedSchedule, Source};
+use super::source::{ClosedLoop, FixedSchedule, Source, Turns};
 use super::worker::Worker;
 use super::{Event, Mode, Setup};
 use crate::client::{Client, Dial, Endpoint};
@@ -172,16 +172,15 @@ impl Seat {
             let Ok(t0) = start.await else {
                 return Ok(());
             };
+            let workers = |slots: usize| setup.workers.min(slots).max(1);
             match setup.mode {
                 Mode::Open => self.work(setup, clock, t0, FixedSchedule::new(), records).await,
-                Mode::Closed { slots, until } => {
-                    let workers = setup.workers.min(slots).max(1);
-                    let slots = share_of(slots, workers, self.index);
-                    self.work(setup, clock, t0, ClosedLoop::new(slots, until), records).await;
+                Mode::Closed { slots, ramp, until } => {
+                    let free = Mode::first_free(slots, ramp, workers(slots), self.index);
+                    self.work(setup, clock, t0, ClosedLoop::new(free, until), records).await;
                 }
                 Mode::Capped { slots, last_due } => {
-                    let workers = setup.workers.min(slots).max(1);
-                    let slots = share_of(slots, workers, self.index);
+                    let slots = share_of(slots, workers(slots), self.index);
                     let source = Capped::new(FixedSchedule::new(), slots, last_due);
                     self.work(setup, clock, t0, source, records).await;
                 }
@@ -206,7 +205,7 @@ impl Seat {
             clients: setup.targets.iter().map(client).collect(),
             clock,
             t0,
-            source,
+            source: Turns::new(source, setup.until),
             rows: self.queue,
             stop: self.stop,
             drain: setup.drain,

@@ -43,6 +43,17 @@ impl<R, S: Source<R>> Source<R> for Capped<S> {
         due
     }
 
+    /// The row is late, and its due time stands.
+    fn claim(&mut self, now: Nanos, due: Nanos, ended: &[Ended]) -> Option<Nanos> {
+        self.in_flight = self.in_flight.saturating_sub(ended.len());
+        if self.in_flight >= self.slots && !self.released {
+            return None;
+        }
+        let due = self.inner.claim(now, due, &[]);
+        self.in_flight += usize::from(due.is_some());
+        due
+    }
+
     fn held(&self) -> Option<Held> {
         Some(self.held)
     }
@@ -75,8 +86,9 @@ mod tests {
         let mut rows = at.iter().map(|at| Row(*at));
         let (mut sends, mut flying, mut now) = (Vec::new(), Vec::<u64>::new(), 0);
         loop {
+            let over = flying.iter().filter(|at| **at <= now);
             let ended: Vec<Ended> =
-                flying.iter().filter(|at| **at <= now).map(|at| Ended { at: Nanos(*at) }).collect();
+                over.map(|at| Ended { at: Nanos(*at), ..Ended::default() }).collect();
             flying.retain(|at| *at > now);
             match source.next(Nanos(now), &ended) {
                 Due::Row => source.offer(rows.next()),
@@ -89,6 +101,7 @@ mod tests {
                 Due::At(at) => now = at.0,
                 Due::End => now = *flying.iter().min().expect("something in flight"),
                 Due::Done => return sends,
+                other => panic!("no turns here: {other:?}"),
             }
         }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use super::source::Timed;
+use super::source::{Timed, Turn};
 use super::spread;
 use crate::client::dialect::{self, Api, BodyError, BodyParams, MaxTokensKey, MergeError, Prompt};
 use crate::prompt::{self, Asked, Prompter, Words};
@@ -27,13 +27,19 @@ pub struct Job {
     pub input_tok_asked: Option<u32>,
     /// The words of the answer are kept.
     pub keep_text: bool,
+    /// Makes the body of a turn, once it is known when it is due: histories are long, and all turns of
+    /// all sessions at once would be too much.
+    pub late: Option<Arc<BodyMaker>>,
+    /// Why there is no body.
+    pub fault: Option<Box<JobError>>,
 }
 
 impl Job {
     /// Memory that this job holds while it waits, about.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.body.len()
+        let blocks = self.planned.request.prefix.as_ref().map_or(0, |prefix| prefix.blocks.len());
+        size_of::<Self>() + self.body.len() + blocks * size_of::<u64>()
     }
 
     /// The record that its request will fill.
@@ -58,6 +64,26 @@ impl Job {
 impl Timed for Job {
     fn due(&self) -> Option<Nanos> {
         self.planned.due
+    }
+
+    fn turn(&self) -> Option<Turn<'_>> {
+        let request = &self.planned.request;
+        let (index, think) = (self.planned.index, request.think);
+        request.session.as_ref().map(|session| Turn { index, session, think })
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+
+    fn prepare(&mut self) {
+        let Some(maker) = self.late.take() else { return };
+        match maker.made(&self.planned, self.target) {
+            Ok((body, input_tok_asked)) => {
+                (self.body, self.input_tok_asked) = (body, input_tok_asked);
+            }
+            Err(error) => self.fault = Some(Box::new(error)),
+        }
     }
 }
 
@@ -125,20 +151,36 @@ impl BodyMaker {
         }
     }
 
-    /// Makes the body of a row.
+    /// A row with its body.
     pub fn job(&self, planned: Planned) -> Result<Job, JobError> {
-        let row = planned.request.row;
         let target = spread::target(&planned, self.models.len());
-        let asked = self.prompter.ask(&planned.request);
+        let (body, input_tok_asked) = self.made(&planned, target)?;
+        let keep_text = self.keep_text;
+        Ok(Job { planned, body, target, input_tok_asked, keep_text, late: None, fault: None })
+    }
+
+    /// The same, but that a dependent turn gets its body once it is known when it is due.
+    pub fn job_in_time(self: &Arc<Self>, planned: Planned) -> Result<Job, JobError> {
+        if planned.request.think.is_none() {
+            return self.job(planned);
+        }
+        let target = spread::target(&planned, self.models.len());
+        let (body, keep_text, late) = (Bytes::new(), self.keep_text, Some(Arc::clone(self)));
+        Ok(Job { planned, body, target, input_tok_asked: None, keep_text, late, fault: None })
+    }
+
+    /// The body of a row, and the prompt tokens that it asks for.
+    fn made(&self, planned: &Planned, target: u32) -> Result<(Bytes, Option<u32>), JobError> {
+        let request = &planned.request;
+        let asked = self.prompter.ask(request);
         if asked.is_below_least {
             self.below_least.fetch_add(1, Ordering::Relaxed);
         }
-        let own = prompt::own_body(&planned.request);
+        let own = prompt::own_body(request);
         let body = self
-            .body(&asked, target, planned.request.output_tok, own)
-            .map_err(|reason| JobError { row, reason })?;
-        let input_tok_asked = asked.input_tok;
-        Ok(Job { planned, body, target, input_tok_asked, keep_text: self.keep_text })
+            .body(&asked, target, request.output_tok, own)
+            .map_err(|reason| JobError { row: request.row, reason })?;
+        Ok((body, asked.input_tok))
     }
 
     /// The body of a request to the first target that is no row: `pieces` pieces of prompt, another

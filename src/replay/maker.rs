@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::drain::Stop;
 use super::job::{BodyMaker, JobError};
 use super::lookahead::Lookahead;
+use super::spread;
 use crate::schedule::Planned;
 
 /// Rows whose bodies are made before `t0`, unless the look-ahead is full earlier.
@@ -44,7 +45,7 @@ enum Progress {
 }
 
 impl<E: Send + 'static> Maker<E> {
-    /// Starts making; job `i` goes to queue `i` modulo their number.
+    /// Starts making; job `i` goes to queue `i` modulo their number, or to that of its session.
     pub(super) fn start<P>(
         plan: P,
         bodies: BodyMaker,
@@ -53,6 +54,7 @@ impl<E: Send + 'static> Maker<E> {
     where
         P: Iterator<Item = Result<Planned, E>> + Send + 'static,
     {
+        let bodies = Arc::new(bodies);
         let (say, progress) = mpsc::channel();
         let (end, result) = mpsc::channel();
         std::thread::Builder::new().name("bodies".to_owned()).spawn(move || {
@@ -90,14 +92,19 @@ impl<E: Send + 'static> Maker<E> {
 
 fn make<E>(
     plan: impl Iterator<Item = Result<Planned, E>>,
-    bodies: &BodyMaker,
+    bodies: &Arc<BodyMaker>,
     queues: &[Arc<Lookahead>],
     say: Sender<Progress>,
 ) -> Result<(), Broken<E>> {
     let mut say = Some(say);
     for (count, planned) in plan.enumerate() {
-        let job = bodies.job(planned.map_err(Broken::Plan)?).map_err(Broken::Content)?;
-        let queue = &queues[count % queues.len()];
+        let job = bodies.job_in_time(planned.map_err(Broken::Plan)?).map_err(Broken::Content)?;
+        // The turns of a session follow one another, so one worker has them all.
+        let place = match &job.planned.request.session {
+            Some(session) => usize::try_from(spread::key(session)).unwrap_or(count),
+            None => count,
+        };
+        let queue = &queues[place % queues.len()];
         let progress = match count {
             0 => Some(Progress::FirstRow),
             _ if count >= PRIME_ROWS || queue.is_full() => Some(Progress::Primed),

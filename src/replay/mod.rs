@@ -45,6 +45,8 @@ pub enum Mode {
     Closed {
         /// Requests in flight.
         slots: usize,
+        /// The first ones leave one after the other over this time.
+        ramp: Nanos,
         /// End of the run, as an offset from `t0`.
         until: Nanos,
     },
@@ -57,6 +59,21 @@ pub enum Mode {
     },
 }
 
+impl Mode {
+    /// When each slot of a closed loop that worker `index` of `workers` has is first free.
+    pub(crate) fn first_free(
+        slots: usize,
+        ramp: Nanos,
+        workers: usize,
+        index: usize,
+    ) -> impl Iterator<Item = Nanos> {
+        (index..slots).step_by(workers.max(1)).map(move |slot| {
+            let share = u128::from(ramp.0) * slot as u128 / slots as u128;
+            Nanos(u64::try_from(share).unwrap_or(u64::MAX))
+        })
+    }
+}
+
 /// Everything about a run but its plan.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -66,8 +83,10 @@ pub struct Setup {
     pub bodies: BodyMaker,
     /// Threads that send and receive.
     pub workers: usize,
-    /// Open or closed loop.
+    /// Open or closed loop. Where slots count and turns follow one another, there has to be one worker.
     pub mode: Mode,
+    /// No dependent turn is due at or after this offset.
+    pub until: Nanos,
     /// How long streams are followed.
     pub drain: Drain,
 }

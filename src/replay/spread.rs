@@ -11,16 +11,16 @@ use crate::schedule::Planned;
 pub fn target(planned: &Planned, targets: usize) -> u32 {
     let targets = targets.max(1) as u64;
     let key = match &planned.request.session {
-        Some(session) => fnv(session.as_bytes()),
+        Some(session) => key(session),
         None => planned.index,
     };
     u32::try_from(key % targets).unwrap_or_default()
 }
 
-/// FNV-1a, folded: its low bits alone follow the last letter too closely.
-fn fnv(bytes: &[u8]) -> u64 {
-    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+/// A number for a session: FNV-1a, folded, since its low bits alone follow the last letter too closely.
+pub(super) fn key(session: &str) -> u64 {
+    let hash = session.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     hash ^ (hash >> 32)
 }

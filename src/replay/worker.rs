@@ -118,13 +118,18 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
                 match self.source.next(self.clock.now().since(self.t0), &ended) {
                     Due::Send { row, due } => {
                         opened += 1;
-                        self.send(opened, row, due, streams);
+                        if row.fault.is_some() {
+                            self.give_up(&row, due, streams);
+                        } else {
+                            self.send(opened, row, due, streams);
+                        }
                         if opened % SENDS_AT_ONCE == 0 {
                             tokio::task::yield_now().await;
                         }
                     }
+                    Due::Skip(row) => self.skip(&row),
                     Due::At(at) => {
-                        streams.dues.waits_for(at, &self.shared, self.index);
+                        self.waits_for(at, streams);
                         tokio::select! {
                             biased;
                             () = self.clock.pace_until(self.t0 + at) => {}
@@ -134,6 +139,18 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
                     Due::Row => {
                         let row = poll_fn(|context| self.rows.poll_next(context)).await;
                         self.source.offer(row);
+                    }
+                    Due::RowBy(at) => {
+                        self.waits_for(at, streams);
+                        let row = tokio::select! {
+                            biased;
+                            () = self.clock.pace_until(self.t0 + at), if at < Nanos::MAX => None,
+                            row = poll_fn(|context| self.rows.poll_next(context)) => Some(row),
+                            () = streams.changed.notified() => None,
+                        };
+                        if let Some(row) = row {
+                            self.source.offer(row);
+                        }
                     }
                     Due::End => {
                         return self.wait_for_an_end(streams).await.then_some(Over::Stopped);
@@ -148,6 +165,32 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
                 over = wait => if let Some(over) = over { return over == Over::Stopped },
             }
         }
+    }
+
+    /// Nothing is due before. Where a request that ends may bring a turn, that is sure for now alone.
+    fn waits_for(&self, at: Nanos, streams: &Streams) {
+        let now = self.clock.now().since(self.t0);
+        let sure = if self.source.awaits_turns() { at.min(now) } else { at };
+        streams.dues.waits_for(sure, &self.shared, self.index);
+    }
+
+    /// Records a turn that has nothing to follow. It never fell due; that it would have been about now
+    /// says which part of the run it belongs to.
+    fn skip(&self, row: &Job) {
+        let error = Some("an earlier turn of its session failed".to_owned());
+        let record = row.record(self.clock.now().since(self.t0));
+        (self.sink)(StreamRecord { outcome: Outcome::Skipped, error, ..record });
+    }
+
+    /// Records a turn whose body could not be made.
+    fn give_up(&self, row: &Job, due: Nanos, streams: &Streams) {
+        let error = row.fault.as_ref().map(ToString::to_string);
+        let record = StreamRecord { outcome: Outcome::Client, error, ..row.record(due) };
+        self.shared.fell_due(self.index, due);
+        let at = self.clock.now().since(self.t0);
+        streams.ended.borrow_mut().push(Ended { at, index: row.planned.index, failed: true });
+        streams.changed.notify_one();
+        (self.sink)(record);
     }
 
     /// Waits until a request ends; true when it is too late for that. A source that holds rows back
@@ -189,11 +232,12 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         // The maker of bodies spread them over as many targets as there are clients.
         let client = self.clients[job.target as usize % self.clients.len()].clone();
         let (sink, streams) = (self.sink.clone(), streams.clone());
-        let record = job.record(due);
+        let (record, index_in_plan) = (job.record(due), job.planned.index);
         tokio::task::spawn_local(async move {
             let record = client.perform(record, job.body, &watch).await;
             streams.open.borrow_mut().remove(&id);
-            streams.ended.borrow_mut().push(Ended { at: record.close.unwrap_or(due) });
+            let (at, failed) = (record.close.unwrap_or(due), record.outcome.is_error());
+            streams.ended.borrow_mut().push(Ended { at, index: index_in_plan, failed });
             streams.changed.notify_one();
             sink(record);
             streams.dues.ended(id, due, &shared, index);
@@ -229,13 +273,14 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
                 }
                 // Rows that are due may still be with their maker; a source that says nothing any
                 // more is not waited for.
-                Due::Row => {
+                Due::Row | Due::RowBy(_) => {
                     let patience = self.clock.sleep_until(self.clock.now() + ROW_PATIENCE);
                     tokio::select! {
                         row = poll_fn(|context| self.rows.poll_next(context)) => self.source.offer(row),
                         () = patience => return,
                     }
                 }
+                Due::Skip(row) => self.skip(&row),
                 Due::At(_) | Due::End | Due::Done => return,
             }
         }

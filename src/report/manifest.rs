@@ -39,6 +39,8 @@ pub struct Manifest {
     pub scale: Option<Scale>,
     /// Facts of the source: rows, dropped, clipped, format, and the like.
     pub source: Value,
+    /// What was asked, planned and sent: arrivals and lengths.
+    pub fidelity: Value,
     /// What was asked, by option.
     pub settings: Value,
     /// Where requests went.

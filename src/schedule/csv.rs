@@ -75,7 +75,7 @@ impl RowText {
             number(line, block);
         }
         line.push(b',');
-        number(line, request.origin.unwrap_or(request.row));
+        number(line, request.source_row.unwrap_or(request.row));
         line.push(b'\n');
         line
     }

@@ -67,7 +67,7 @@ pub struct PlanFacts {
     pub shortened_gaps: u64,
     /// Replayed time that the cap removed.
     pub removed: Nanos,
-    /// Later turns that name a think time. They are due at their own time for now, as any row is.
+    /// Later turns that are due a pause after the end of the turn before them.
     pub think_rows: u64,
     /// Rows that say their prompt or messages themselves.
     pub worded_rows: u64,
@@ -113,11 +113,11 @@ impl Tally {
         let (facts, request) = (&mut self.facts, &planned.request);
         facts.rows += 1;
         facts.first_due = facts.first_due.or(planned.due);
-        facts.last_due = planned.due;
+        facts.last_due = planned.due.or(facts.last_due);
         facts.input_tok += u64::from(request.input_tok);
         facts.output_tok += u64::from(request.output_tok);
         let later_turn = request.turn.is_some_and(|turn| turn > 1);
-        facts.think_rows += u64::from(later_turn && request.think.is_some());
+        facts.think_rows += u64::from(request.think.is_some());
         let content = request.content.as_deref();
         let is_worded = content.is_some_and(|own| own.prompt.is_some() || own.messages.is_some());
         facts.worded_rows += u64::from(is_worded);

@@ -5,15 +5,17 @@
 //! format marks as failed were dropped, and rows sorted, by [`crate::trace::read`]). All times are
 //! integer nanoseconds: the same trace and [`Shape`] give the same plan, byte for byte, everywhere.
 //!
-//! Absent until sessions run: later turns with a think time are due at their own recorded time, as
-//! any row is ([`PlanFacts::think_rows`] counts them). Absent for good: the clock, and any knowledge
-//! of how a request went; what a finished request decides is decided in [`crate::replay`].
+//! A later turn with a think time has no due time in a plan, but the pause after which it follows
+//! ([`PlanFacts::think_rows`] counts them). Deliberately absent: the clock, and any knowledge of how a
+//! request went; what a finished request decides is decided in [`crate::replay`].
 
 mod csv;
 mod facts;
+pub mod fidelity;
 mod fit;
 mod pass;
 mod plan;
+pub mod rate;
 mod shape;
 mod window;
 

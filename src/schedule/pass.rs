@@ -64,16 +64,19 @@ impl Pass {
             self.next_row = self.next_row.max(request.row.saturating_add(1));
             return;
         }
-        request.origin = Some(request.row);
+        request.source_row = Some(request.source_row.unwrap_or(request.row));
         request.row = request.row.saturating_add(self.number.saturating_mul(self.next_row));
         if let Some(session) = &request.session {
             request.session = Some(format!("{session}#{}", self.number + 1).into());
         }
     }
 
+    pub(super) fn is_first(&self) -> bool {
+        self.number == 0
+    }
+
     /// A row is planned at this time of the pass; when that is in the plan.
     pub(super) fn plan(&mut self, due: Nanos) -> Nanos {
-        self.rows += 1;
         self.first_due.get_or_insert(due);
         self.last_due = due;
         self.begin + due

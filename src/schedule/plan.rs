@@ -3,7 +3,11 @@
 //! Streaming: one row is held at a time. It stops reading as soon as no later row can be planned, so
 //! that an endless source ends, and a pipe is not waited for.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use super::facts::{End, Tally};
+use super::fidelity::Fidelity;
 use super::fit::{Fit, total_tok};
 use super::pass::{Later, Pass};
 use super::window::Window;
@@ -25,6 +29,8 @@ where
         tally: Tally::new(shape.limit.is_some() || duration.is_some()),
         pass: Pass::default(),
         later: Later::none(),
+        begun: HashSet::new(),
+        fidelity: None,
         shape: Shape { max_gap, duration, ..shape.clone() },
     }
 }
@@ -38,6 +44,9 @@ pub struct Plan<I> {
     tally: Tally,
     pass: Pass,
     later: Later<I>,
+    /// Sessions with a row in the plan, which a turn can follow.
+    begun: HashSet<Arc<str>>,
+    fidelity: Option<Box<Fidelity>>,
 }
 
 /// Where a row falls on the replayed time line.
@@ -104,6 +113,18 @@ where
 }
 
 impl<I> Plan<I> {
+    /// Gathers what is asked and planned as well.
+    #[must_use]
+    pub fn with_fidelity(mut self) -> Self {
+        self.fidelity = Some(Box::default());
+        self
+    }
+
+    /// What was asked and planned so far, where [`Self::with_fidelity`] asked for it.
+    pub fn fidelity(&self) -> Option<&Fidelity> {
+        self.fidelity.as_deref()
+    }
+
     /// What the plan amounts to so far; complete once the iterator has ended.
     pub fn facts(&self) -> &PlanFacts {
         &self.tally.facts
@@ -139,9 +160,27 @@ impl<I> Plan<I> {
         Step { due: due.since(removed).max(self.pass.last_due), removed, is_late }
     }
 
+    /// Whether the row is due after the turn before it. Its pause then becomes that of the replay; a row
+    /// with nothing to follow has none, and is due at its own time.
+    fn follows(&mut self, request: &mut Request) -> bool {
+        let Some(session) = &request.session else { return false };
+        let is_first = !self.begun.contains(session) && self.begun.insert(Arc::clone(session));
+        let think = request.think.take().filter(|_| !is_first);
+        request.think = think.map(|think| self.shape.speed.shorten(think));
+        request.think.is_some()
+    }
+
     fn planned(&mut self, mut request: Request, step: Step) -> Planned {
+        let follows = self.follows(&mut request);
+        let step =
+            if follows { Step { removed: Nanos::ZERO, is_late: false, ..step } } else { step };
+        self.pass.rows += 1;
         self.pass.removed += step.removed;
-        let due = self.pass.plan(step.due);
+        let due = (!follows).then(|| self.pass.plan(step.due));
+        let due = due.filter(|_| !self.shape.closed_loop);
+        if let Some(fidelity) = self.fidelity.as_mut().filter(|_| self.pass.is_first()) {
+            fidelity.asked.add(due.map(|_| request.at), &request);
+        }
         let facts = &mut self.tally.facts;
         facts.removed += step.removed;
         facts.shortened_gaps += u64::from(step.removed > Nanos::ZERO);
@@ -166,9 +205,11 @@ impl<I> Plan<I> {
             }
         }
         facts.longest_tok = facts.longest_tok.max(total_tok(&request));
-        let due = (!self.shape.closed_loop).then_some(due);
         let planned = Planned { index: facts.rows, due, request };
         self.tally.planned(&planned);
+        if let Some(fidelity) = self.fidelity.as_mut().filter(|_| self.pass.is_first()) {
+            fidelity.planned.add(due, &planned.request);
+        }
         planned
     }
 }

@@ -154,6 +154,40 @@ fn limit_and_duration_cut_sessions_and_say_so() {
 }
 
 #[test]
+fn a_later_turn_has_a_pause_and_no_due_time() {
+    let pause = |row: Row, pause: &str| row.map(|row| Request { think: Some(ms(pause)), ..row });
+    let source = || -> Vec<Row> {
+        let pauses = ["9s", "4s", "6s", "1s"];
+        rows("1s@a 2s@a 3s@a 50s@b")
+            .into_iter()
+            .zip(pauses)
+            .map(|(row, own)| pause(row, own))
+            .collect()
+    };
+    let shape = Shape { speed: speed("2"), max_gap: Some(ms("5s")), ..Shape::default() };
+    let mut plan = plan(source(), &shape);
+    let seen: Vec<_> = plan
+        .by_ref()
+        .map(|planned| planned.expect("no errors here"))
+        .map(|planned| (planned.due, planned.request.think))
+        .collect();
+    // A first turn has nothing to follow; turns do not shorten the gap before the next session.
+    let expect = [
+        (Some(ms("500ms")), None),
+        (None, Some(ms("2s"))),
+        (None, Some(ms("3s"))),
+        (Some(ms("5500ms")), None),
+    ];
+    assert_eq!(seen, expect);
+    let facts = plan.facts();
+    assert_eq!((facts.think_rows, facts.last_due), (2, Some(ms("5500ms"))));
+    let mut bytes = Vec::new();
+    write_plan(&mut bytes, super::plan(source(), &shape)).expect("a vector takes all");
+    let text = String::from_utf8(bytes).expect("text");
+    assert!(text.contains("\n1,a,,,,100,10,,1\n"), "{text}");
+}
+
+#[test]
 fn a_closed_loop_has_rows_but_no_due_times() {
     let shape = Shape {
         from: Some(ms("1s")),
@@ -233,6 +267,7 @@ fn errors_pass_through_in_their_place() {
 #[test]
 fn the_plan_file_is_what_the_hash_is_over() {
     let request = Request {
+        source_row: None,
         row: 18_446_744_073_709_551_615,
         at: Nanos(1_000_000_001),
         input_tok: 1_024,
@@ -243,7 +278,6 @@ fn the_plan_file_is_what_the_hash_is_over() {
         think: Some(ms("1s")),
         prefix: Some(Box::new(Prefix { blocks: [0, 46, 74].into(), block_tok: 512 })),
         content: None,
-        origin: None,
     };
     let second =
         Request { row: 3, at: ms("2s"), input_tok: 5, output_tok: 1, ..Request::default() };
@@ -262,7 +296,7 @@ fn the_plan_file_is_what_the_hash_is_over() {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     assert_eq!(one.facts().plan_hash, format!("{fnv:016x}"));
-    assert_eq!(one.facts().think_rows, 1);
+    assert_eq!(one.facts().think_rows, 0, "there is no turn before it");
     // A closed loop leaves `due_s` empty, and is another plan.
     let mut bytes = Vec::new();
     let mut closed = plan(source(), &Shape { closed_loop: true, ..Shape::default() });

@@ -1,11 +1,13 @@
 //! What was asked, and when: the rows of a trace as plain data.
 //!
-//! [`stats`] says what they are like. [`read`] turns files into [`Request`]s; [`crate::workload`] makes them up. Nothing here knows when
+//! [`stats`] says what they are like, [`lint`] what is wrong with them, [`write`](mod@write) makes files of them. [`read`] turns files into [`Request`]s; [`crate::workload`] makes them up. Nothing here knows when
 //! a row will be sent (that is [`crate::schedule`]) or how its prompt is worded
 //! ([`crate::prompt`]): no clock, no socket, no runtime.
 
+pub mod lint;
 pub mod read;
 pub mod stats;
+pub mod write;
 
 use std::sync::Arc;
 
@@ -18,8 +20,8 @@ use crate::units::Nanos;
 pub struct Request {
     /// 0-based row of the source (blank lines and the header do not count).
     pub row: u64,
-    /// Of a copy: the row that it is a copy of.
-    pub origin: Option<u64>,
+    /// The row of the source that this one is a copy of; `None`: it is no copy.
+    pub source_row: Option<u64>,
     /// Trace time. Native traces: as written. Formats with absolute times: from the earliest row.
     pub at: Nanos,
     /// Prompt length in tokens.

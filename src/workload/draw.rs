@@ -15,13 +15,34 @@ use super::normal::normal_quantile;
 /// What a number is drawn for; the value is the stream's number and must never change.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
-    /// The gap before a row.
+    /// The gap before a row or a session.
     Gap = 1,
-    /// Its prompt length.
+    /// The prompt length of a row, or of a session's first turn.
     Input = 2,
     /// Its completion length.
     Output = 3,
+    /// Its class.
+    Class = 4,
+    /// The size of a burst.
+    BurstSize = 5,
+    /// The silence after it.
+    BurstOff = 6,
+    /// The turns of a session, and its context limit.
+    Session = 7,
+    /// What a later turn adds to the prompt.
+    TurnInput = 8,
+    /// Its completion length.
+    TurnOutput = 9,
+    /// The pause before it.
+    Think = 10,
+    /// The system prompt of a row or session.
+    SystemPrompt = 11,
+    /// How much of a prompt was seen before, and where.
+    Reuse = 12,
 }
+
+/// Purposes of one stream of arrivals; those of the next are as many further on.
+const PURPOSES: u64 = 64;
 
 /// 32-bit words of a stream that belong to one row: a rejection sampler uses a handful. A stream has
 /// 2^68 words, so there is room for 2^52 rows.
@@ -34,19 +55,21 @@ const DOMAIN: &[u8; 24] = b"underfire/workload/draw1";
 #[derive(Clone, Debug)]
 pub(super) struct Draws {
     rng: ChaCha8Rng,
+    first_purpose: u64,
 }
 
 impl Draws {
-    pub(super) fn new(seed: u64) -> Self {
+    /// The numbers of a workload's `stream`th stream of arrivals.
+    pub(super) fn new(seed: u64, stream: u64) -> Self {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..].copy_from_slice(DOMAIN);
-        Self { rng: ChaCha8Rng::from_seed(key) }
+        Self { rng: ChaCha8Rng::from_seed(key), first_purpose: stream * PURPOSES }
     }
 
     /// The numbers of one row for one purpose, from their start.
     pub(super) fn of(&mut self, purpose: Purpose, row: u64) -> Draw<'_> {
-        self.rng.set_stream(purpose as u64);
+        self.rng.set_stream(self.first_purpose + purpose as u64);
         self.rng.set_word_pos(u128::from(row) * ROW_WORDS);
         Draw { rng: &mut self.rng }
     }
@@ -81,6 +104,11 @@ impl Draw<'_> {
         self.gamma_from_one(shape)
     }
 
+    /// Weibull with the given shape and scale 1.
+    pub(super) fn weibull(&mut self, shape: f64) -> f64 {
+        libm::exp(libm::log(self.exponential()) / shape)
+    }
+
     fn gamma_from_one(&mut self, shape: f64) -> f64 {
         let d = shape - 1.0 / 3.0;
         let c = 1.0 / libm::sqrt(9.0 * d);
@@ -113,7 +141,7 @@ mod tests {
 
     #[test]
     fn gamma_has_its_mean_and_variance_at_any_shape() {
-        let mut draws = Draws::new(3);
+        let mut draws = Draws::new(3, 0);
         for shape in [0.05, 0.231, 1.0, 40.0] {
             let values: Vec<f64> =
                 (0..10_000).map(|row| draws.of(Purpose::Gap, row).gamma(shape)).collect();
@@ -127,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_draw_depends_on_its_row_and_purpose_alone() {
-        let mut draws = Draws::new(7);
+        let mut draws = Draws::new(7, 0);
         let alone = draws.of(Purpose::Output, 1_000).uniform();
         for row in 0..50 {
             draws.of(Purpose::Gap, row).gamma(0.3);
@@ -137,13 +165,14 @@ mod tests {
         assert_ne!(again.uniform().to_bits(), alone.to_bits());
         let mut others = vec![draws.of(Purpose::Input, 1_000).uniform()];
         others.push(draws.of(Purpose::Output, 1_001).uniform());
-        others.push(Draws::new(8).of(Purpose::Output, 1_000).uniform());
+        others.push(Draws::new(7, 1).of(Purpose::Output, 1_000).uniform());
+        others.push(Draws::new(8, 0).of(Purpose::Output, 1_000).uniform());
         assert!(others.iter().all(|other| other.to_bits() != alone.to_bits()));
     }
 
     #[test]
     fn uniforms_are_uniform_and_open() {
-        let mut draws = Draws::new(1);
+        let mut draws = Draws::new(1, 0);
         let mut counts = [0_u32; 10];
         for row in 0..20_000 {
             let u = draws.of(Purpose::Input, row).uniform();

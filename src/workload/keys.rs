@@ -50,28 +50,38 @@ impl<'a> Source<'a> {
 pub(super) struct Keys<'a> {
     source: &'a Source<'a>,
     table: &'a DeTable<'a>,
-    place: String,
+    /// `arrival`, `class.2.input`; empty at the top.
+    path: String,
     line: usize,
     asked: Vec<&'static str>,
+}
+
+/// How a message speaks of a table.
+fn place(path: &str) -> String {
+    if path.is_empty() { "at the top level".to_owned() } else { format!("in [{path}]") }
 }
 
 impl<'a> Keys<'a> {
     /// The file's top level.
     pub(super) fn top(source: &'a Source<'a>, table: &'a DeTable<'a>) -> Self {
-        Self { source, table, place: "at the top level".to_owned(), line: 1, asked: Vec::new() }
+        Self { source, table, path: String::new(), line: 1, asked: Vec::new() }
+    }
+
+    fn field(&self, name: &'a str, value: &'a DeValue<'a>, offset: usize) -> Field<'a> {
+        let line = self.source.line(offset);
+        Field { source: self.source, path: self.path.clone(), name, value, line }
     }
 
     /// The value of a key that may be left out.
     pub(super) fn get(&mut self, name: &'static str) -> Option<Field<'a>> {
         self.asked.push(name);
         let (key, value) = self.table.iter().find(|(key, _)| key.get_ref() == name)?;
-        Some(Field {
-            source: self.source,
-            place: self.place.clone(),
-            name,
-            value: value.get_ref(),
-            line: self.source.line(key.span().start),
-        })
+        Some(self.field(name, value.get_ref(), key.span().start))
+    }
+
+    /// Whether a key is there, without asking for it.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.table.keys().any(|key| key.get_ref() == name)
     }
 
     /// The value of a key that has to be there.
@@ -100,28 +110,37 @@ impl<'a> Keys<'a> {
         self.get(name).map(|field| Self::of(&field)).transpose()
     }
 
+    /// The sections of a list such as `[[class]]`, in order; none where there is no such key.
+    pub(super) fn sections(&mut self, name: &'static str) -> Result<Vec<Self>, WorkloadError> {
+        let Some(field) = self.get(name) else { return Ok(Vec::new()) };
+        let wanted = format!("a list of sections, each headed [[{name}]]");
+        let list = field.value.as_array().ok_or_else(|| field.wrong_type(&wanted))?;
+        let one = |(at, item): (usize, &'a Spanned<DeValue<'a>>)| match item.get_ref() {
+            DeValue::Table(table) => Ok(Self {
+                source: field.source,
+                table,
+                path: format!("{}.{}", field.full_name(), at + 1),
+                line: self.source.line(item.span().start),
+                asked: Vec::new(),
+            }),
+            _ => Err(field.wrong_type(&wanted)),
+        };
+        list.iter().enumerate().map(one).collect()
+    }
+
     fn of(field: &Field<'a>) -> Result<Self, WorkloadError> {
         let DeValue::Table(table) = field.value else {
             return Err(field.wrong_type("a section"));
         };
-        Ok(Self {
-            source: field.source,
-            table,
-            place: format!("in [{}]", field.name),
-            line: field.line,
-            asked: Vec::new(),
-        })
+        let (source, path, line) = (field.source, field.full_name(), field.line);
+        Ok(Self { source, table, path, line, asked: Vec::new() })
     }
 
     /// Every key of a section whose names are free.
     pub(super) fn all(&self) -> impl Iterator<Item = Field<'a>> {
-        self.table.iter().map(|(key, value)| Field {
-            source: self.source,
-            place: self.place.clone(),
-            name: key.get_ref(),
-            value: value.get_ref(),
-            line: self.source.line(key.span().start),
-        })
+        self.table
+            .iter()
+            .map(|(key, value)| self.field(key.get_ref(), value.get_ref(), key.span().start))
     }
 
     /// Ends the section: a key nobody asked for is an error.
@@ -138,7 +157,7 @@ impl<'a> Keys<'a> {
 
     fn unknown(&self, key: &Spanned<std::borrow::Cow<'a, str>>) -> WorkloadError {
         let word = key.get_ref().as_ref();
-        let hint = if self.place.contains('[') && TOP_KEYS.contains(&word) {
+        let hint = if !self.path.is_empty() && TOP_KEYS.contains(&word) {
             format!("`{word}` stands above the first [section]")
         } else {
             suggest(word, &self.asked)
@@ -146,7 +165,7 @@ impl<'a> Keys<'a> {
         WorkloadError::Unknown {
             kind: "key",
             word: word.to_owned(),
-            place: self.place.clone(),
+            place: place(&self.path),
             file: self.source.file.to_owned(),
             line: self.source.line(key.span().start),
             hint,
@@ -154,14 +173,14 @@ impl<'a> Keys<'a> {
     }
 
     /// A key is missing: because it was misspelt, if one that nobody asked for looks like it.
-    fn missing(&self, name: &'static str, remedy: &'static str) -> WorkloadError {
+    pub(super) fn missing(&self, name: &'static str, remedy: &'static str) -> WorkloadError {
         let misspelt = self.left_over().find(|key| is_near(key.get_ref(), name));
         if let Some(key) = misspelt {
             return self.unknown(key);
         }
         WorkloadError::Missing {
             key: name,
-            place: self.place.clone(),
+            place: place(&self.path),
             file: self.source.file.to_owned(),
             line: self.line,
             remedy,
@@ -173,7 +192,7 @@ impl<'a> Keys<'a> {
 #[derive(Debug)]
 pub(super) struct Field<'a> {
     source: &'a Source<'a>,
-    place: String,
+    path: String,
     name: &'a str,
     value: &'a DeValue<'a>,
     line: usize,
@@ -184,7 +203,7 @@ impl<'a> Field<'a> {
     pub(super) fn fail(&self, why: impl Into<String>) -> WorkloadError {
         WorkloadError::Value {
             key: self.name.to_owned(),
-            place: self.place.clone(),
+            place: place(&self.path),
             why: why.into(),
             file: self.source.file.to_owned(),
             line: self.line,
@@ -199,6 +218,15 @@ impl<'a> Field<'a> {
         self.value
     }
 
+    /// `arrival.envelope`: the path of the table that it may be.
+    fn full_name(&self) -> String {
+        if self.path.is_empty() {
+            self.name.to_owned()
+        } else {
+            format!("{}.{}", self.path, self.name)
+        }
+    }
+
     fn wrong_type(&self, wanted: &str) -> WorkloadError {
         self.fail(format!("is {}, not {wanted}", describe(self.value)))
     }
@@ -206,6 +234,25 @@ impl<'a> Field<'a> {
     /// A string.
     pub(super) fn text(&self) -> Result<&'a str, WorkloadError> {
         self.value.as_str().ok_or_else(|| self.wrong_type("text in quotes"))
+    }
+
+    /// `true` or `false`.
+    pub(super) fn truth(&self) -> Result<bool, WorkloadError> {
+        self.value.as_bool().ok_or_else(|| self.wrong_type("true or false"))
+    }
+
+    /// A list of strings.
+    pub(super) fn texts(&self) -> Result<Vec<&'a str>, WorkloadError> {
+        let wanted = "a list of texts in quotes";
+        let list = self.value.as_array().ok_or_else(|| self.wrong_type(wanted))?;
+        let text = |item: &'a Spanned<DeValue<'a>>| item.get_ref().as_str();
+        list.iter().map(text).collect::<Option<_>>().ok_or_else(|| self.wrong_type(wanted))
+    }
+
+    /// A file named beside the workload file.
+    pub(super) fn file(&self) -> Result<std::path::PathBuf, WorkloadError> {
+        let beside = std::path::Path::new(self.source.file).parent().unwrap_or("".as_ref());
+        Ok(beside.join(self.text()?))
     }
 
     /// A finite number, whole or not.
@@ -260,7 +307,7 @@ impl<'a> Field<'a> {
             kind,
             hint: suggest(&word, known),
             word,
-            place: self.place.clone(),
+            place: place(&self.path),
             file: self.source.file.to_owned(),
             line: self.line,
         }

@@ -4,49 +4,56 @@
 //! name = "chat"             # optional; the file's stem otherwise
 //! duration = "30s"          # optional end, exclusive; `rows = 1000` ends it too, the earlier wins
 //! [arrival]
-//! process = "poisson"       # constant | poisson | gamma (with `cv` or `shape` of the gaps)
+//! process = "poisson"
 //! rate = 5.53               # requests per second
 //! [input]                   # prompt tokens
-//! distribution = "lognormal"   # fixed{tokens} | uniform{min,max} | lognormal{mu,sigma} |
-//! mu = 5.24                    # quantiles{q=[0,..,1],tokens=[..]}
+//! distribution = "lognormal"
+//! mu = 5.24
 //! sigma = 1.84
-//! max = 57_284              # optional clip, as is `min`
-//! [output]                  # completion tokens, the same words
+//! max = 57_284
+//! [output]                  # completion tokens
 //! distribution = "fixed"
 //! tokens = 200
-//! [request]                 # optional: keys for every request's body, passed on as they are
-//! temperature = 0.7
 //! ```
 //!
-//! The same file and seed give the same rows, byte for byte, on every machine, and a row is the same
-//! however many are drawn (`draw.rs` says how). Nothing here knows when a row will be sent or what it says: no
-//! clock, no socket, no runtime; and no state but the time of the last arrival.
+//! `workloads/README.md` lists every section and key. The same file and seed give the same rows, byte for
+//! byte, on every machine, and a row is the same however many are drawn (`draw.rs` says how). Nothing here
+//! knows when a row will be sent or what it says: no clock, no socket, no runtime.
 
 mod arrival;
+mod class;
+mod distribution;
 mod draw;
 mod error;
 mod keys;
 mod length;
 mod normal;
+mod prefix;
 mod request;
+mod rows;
+mod session;
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use toml::de::DeTable;
 
 use self::arrival::Arrival;
-use self::draw::{Draws, Purpose};
+pub use self::arrival::Closed;
+use self::class::{Class, Parts};
 pub use self::error::WorkloadError;
 use self::keys::{Keys, Source};
-use self::length::Length;
+use self::rows::Rows;
 use crate::trace::Request;
 use crate::units::Nanos;
 
 /// A workload file is a page; whoever gives a file beyond this meant another one.
 const LIMIT_BYTES: u64 = 16 * 1024 * 1024;
+/// The most classes.
+const LIMIT_CLASSES: usize = 1_000;
 /// The most `rows` may ask for.
 const LIMIT_ROWS: u64 = 1_000_000_000_000;
 
@@ -56,10 +63,17 @@ pub struct Workload {
     name: String,
     duration: Option<Nanos>,
     row_limit: Option<u64>,
-    arrival: Arrival,
-    input: Length,
-    output: Length,
+    streams: Vec<Stream>,
     request: Option<Box<RawValue>>,
+    /// Prefix blocks from here on are nobody's yet.
+    first_free_id: u64,
+}
+
+/// Classes that arrive together.
+#[derive(Clone, Debug)]
+struct Stream {
+    arrival: Arrival,
+    classes: Vec<Class>,
 }
 
 /// Reads a workload file.
@@ -99,20 +113,13 @@ impl Workload {
         let name = read_name(&mut keys)?;
         let duration = keys.get("duration").map(|field| field.duration()).transpose()?;
         let row_limit = keys.get("rows").map(|field| field.whole_in(1, LIMIT_ROWS)).transpose()?;
-        let arrival = keys.section("arrival", "add [arrival] with a process and a rate")?;
-        let input = keys.section("input", "add [input] with a distribution of prompt tokens")?;
-        let output = keys.section("output", "add [output] with one of completion tokens")?;
         let request = keys.section_if_any("request")?;
+        let request = request.map(|keys| request::read(&keys)).transpose()?;
+        let mut first_free_id = 0;
+        let streams = read_streams(&mut keys, &mut first_free_id)?;
         keys.finish()?;
-        Ok(Self {
-            name: name.unwrap_or_else(|| stem(file_name)),
-            duration,
-            row_limit,
-            arrival: Arrival::read(arrival)?,
-            input: Length::read(input)?,
-            output: Length::read(output)?,
-            request: request.map(|keys| request::read(&keys)).transpose()?,
-        })
+        let name = name.unwrap_or_else(|| stem(file_name));
+        Ok(Self { name, duration, row_limit, streams, request, first_free_id })
     }
 
     /// The workload's own name, or its file's stem.
@@ -133,44 +140,100 @@ impl Workload {
         self.duration.is_some() || self.row_limit.is_some()
     }
 
-    /// The rows under a seed, in order of arrival; without an end of its own the workload goes on
-    /// for 584 years.
-    pub fn rows(&self, seed: u64) -> impl Iterator<Item = Request> + Send + use<> + 'static {
-        Rows { workload: self.clone(), draws: Draws::new(seed), row: 0, at: Nanos::ZERO }
+    /// Whether its rows end by themselves even where they have no times.
+    #[must_use]
+    pub fn has_rows_end(&self) -> bool {
+        self.row_limit.is_some() || (self.duration.is_some() && self.closed().is_none())
     }
-}
 
-/// The rows of a workload, as far as they have been drawn.
-#[derive(Debug)]
-struct Rows {
-    workload: Workload,
-    draws: Draws,
-    row: u64,
-    at: Nanos,
-}
+    /// Whether its rows say more than lengths, sessions, classes and blocks.
+    #[must_use]
+    pub fn has_words(&self) -> bool {
+        let says = |class: &Class| class.body.is_some() || class.input.text().is_some();
+        self.request.is_some() || self.streams.iter().flat_map(|own| &own.classes).any(says)
+    }
 
-impl Iterator for Rows {
-    type Item = Request;
-
-    fn next(&mut self) -> Option<Request> {
-        if self.workload.row_limit.is_some_and(|limit| self.row >= limit) {
-            return None;
-        }
-        let (row, draws) = (self.row, &mut self.draws);
-        let at = self.workload.arrival.at(row, self.at, draws);
-        // The largest time stands for "never": the sum has overflowed.
-        if at >= self.workload.duration.unwrap_or(Nanos::MAX) {
-            return None;
-        }
-        (self.row, self.at) = (row + 1, at);
-        Some(Request {
-            row,
-            at,
-            input_tok: self.workload.input.at(draws.of(Purpose::Input, row).uniform()),
-            output_tok: self.workload.output.at(draws.of(Purpose::Output, row).uniform()),
-            ..Request::default()
+    /// The closed loop that it asks for, if it does.
+    #[must_use]
+    pub fn closed(&self) -> Option<Closed> {
+        self.streams.iter().find_map(|stream| match stream.arrival {
+            Arrival::Closed(closed) => Some(closed),
+            Arrival::Open(_) => None,
         })
     }
+
+    /// How long it goes on, where it says so.
+    #[must_use]
+    pub fn duration(&self) -> Option<Nanos> {
+        self.duration
+    }
+
+    /// The classes that have objectives, with these as they were written.
+    pub fn slo(&self) -> impl Iterator<Item = (&str, &[String])> {
+        let classes = self.streams.iter().flat_map(|stream| &stream.classes);
+        classes
+            .filter_map(|class| Some((class.name.as_deref()?, &class.slo[..])))
+            .filter(|(_, slo)| !slo.is_empty())
+    }
+
+    /// The rows under a seed, in time order; without an end of its own the workload goes on for 584
+    /// years. `duration` ends the arrivals: sessions that have begun go on to their end.
+    pub fn rows(&self, seed: u64) -> impl Iterator<Item = Request> + Send + use<> + 'static {
+        Rows::new(Arc::new(self.clone()), seed)
+    }
+
+    /// Nothing arrives from this time on.
+    fn last_start(&self) -> Nanos {
+        // The largest time stands for "never". A closed loop knows no times.
+        self.duration.filter(|_| self.closed().is_none()).unwrap_or(Nanos::MAX)
+    }
+}
+
+/// `[arrival]` with the classes that share it, and the classes that have one of their own.
+fn read_streams(keys: &mut Keys<'_>, next_id: &mut u64) -> Result<Vec<Stream>, WorkloadError> {
+    let top = keys.section_if_any("arrival")?.map(Arrival::read).transpose()?;
+    let parts = Parts::read(keys, next_id)?;
+    let listed = keys.sections("class")?;
+    let no_arrival = "add [arrival] with a process and a rate";
+    if listed.is_empty() {
+        let arrival = top.ok_or_else(|| keys.missing("arrival", no_arrival))?;
+        return Ok(vec![Stream { arrival, classes: vec![parts.only_class(keys)?] }]);
+    }
+    if listed.len() > LIMIT_CLASSES {
+        let field = keys.need("class", "")?;
+        return Err(field.fail(format!("lists more than {LIMIT_CLASSES} classes")));
+    }
+    let (mut sharing, mut streams) = (Vec::new(), Vec::new());
+    for mut section in listed {
+        let own = section.section_if_any("arrival")?.map(Arrival::read).transpose()?;
+        if let Some(Arrival::Closed(_)) = own {
+            let field = section.need("arrival", "")?;
+            return Err(field.fail("is a closed loop, which only the whole workload can be"));
+        }
+        let class = Class::read(&mut section, &parts, next_id)?;
+        section.finish()?;
+        match own {
+            Some(arrival) => {
+                streams.push(Stream { arrival, classes: vec![Class { share: 1.0, ..class }] })
+            }
+            None => sharing.push(class),
+        }
+    }
+    if let Some(Arrival::Closed(_)) = top
+        && !streams.is_empty()
+    {
+        let field = keys.need("arrival", "")?;
+        return Err(
+            field.fail("is a closed loop, beside which no class can have arrivals of its own")
+        );
+    }
+    if !sharing.is_empty() {
+        let arrival = top.ok_or_else(|| keys.missing("arrival", no_arrival))?;
+        let total: f64 = sharing.iter().map(|class| class.share).sum();
+        sharing.iter_mut().for_each(|class| class.share /= total);
+        streams.insert(0, Stream { arrival, classes: sharing });
+    }
+    Ok(streams)
 }
 
 /// `name`: it becomes part of a folder's name, so it has to be fit for one.

@@ -20,6 +20,11 @@ pub(super) fn normal_quantile(p: f64) -> f64 {
     libm::copysign(size, from_middle)
 }
 
+/// The standard normal's distribution function.
+pub(super) fn normal_cdf(x: f64) -> f64 {
+    0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
+}
+
 /// A polynomial, highest power last in the list.
 fn horner(coefficients: &[f64; 8], x: f64) -> f64 {
     coefficients.iter().rev().fold(0.0, |sum, coefficient| sum * x + coefficient)
@@ -102,5 +107,12 @@ mod tests {
         check(1e-20, -9.262_340_089_798_408);
         check(0.975, 1.959_963_984_540_054);
         assert!(normal_quantile(0.5).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn the_distribution_function_is_its_inverse() {
+        for p in [1e-12, 0.001, 0.3, 0.5, 0.77, 0.999_999] {
+            assert!((normal_cdf(normal_quantile(p)) / p - 1.0).abs() < 1e-13, "{p}");
+        }
     }
 }

@@ -74,9 +74,9 @@ fn constant_arrivals_are_exact() {
     let at: Vec<u64> = third.rows(0).take(4).map(|row| row.at.0).collect();
     assert_eq!(at, [0, 333_333_333, 666_666_666, 1_000_000_000]);
     // No drift: row 553,000 of 5.53/s stands at 100,000 s to the nanosecond.
-    let chat = made("process = \"constant\"\nrate = 5.53", FIXED).arrival;
-    let at = chat.at(553_000, Nanos::ZERO, &mut Draws::new(0));
-    assert_eq!(at, Nanos::from_secs(100_000));
+    let chat = made("process = \"constant\"\nrate = 5.53", FIXED);
+    let row = chat.rows(0).nth(553_000).expect("no end");
+    assert_eq!(row.at, Nanos::from_secs(100_000));
 }
 
 #[test]
@@ -99,16 +99,12 @@ fn ends_are_exclusive_and_the_earlier_wins() {
 }
 
 /// Mean and coefficient of variation of the gaps.
-fn gaps(arrival: Arrival, seed: u64, rows: u64) -> (f64, f64) {
-    let mut draws = Draws::new(seed);
-    let mut before = Nanos::ZERO;
-    let mut gap = |row: u64| {
-        let at = arrival.at(row, before, &mut draws);
-        let gap = at.since(before).as_secs_f64();
-        before = at;
-        gap
-    };
-    let gaps: Vec<f64> = (0..rows).map(&mut gap).collect();
+fn gaps(workload: &Workload, seed: u64, rows: usize) -> (f64, f64) {
+    let at: Vec<u64> = workload.rows(seed).take(rows).map(|row| row.at.0).collect();
+    let gaps: Vec<f64> = std::iter::once(at[0])
+        .chain(at.windows(2).map(|pair| pair[1] - pair[0]))
+        .map(|gap| gap as f64 / 1e9)
+        .collect();
     let n = gaps.len() as f64;
     let mean = gaps.iter().sum::<f64>() / n;
     let variance = gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / n;
@@ -122,9 +118,10 @@ fn rate_and_cv_are_those_asked_for() {
         ("process = \"gamma\"\nrate = 5.53\ncv = 2.0", 5.53, 2.0),
         ("process = \"gamma\"\nrate = 100\ncv = 0.25", 100.0, 0.25),
         ("process = \"gamma\"\nrate = 2.5616\nshape = 0.231", 2.5616, 2.0806),
+        ("process = \"weibull\"\nrate = 3\ncv = 1.7", 3.0, 1.7),
+        ("process = \"weibull\"\nrate = 3\nshape = 1", 3.0, 1.0),
     ] {
-        let rows = 10_000;
-        let (mean, got_cv) = gaps(made(arrival, FIXED).arrival, 11, rows);
+        let (mean, got_cv) = gaps(&made(arrival, FIXED), 11, 10_000);
         // Four standard errors of a mean over 10,000 gaps.
         assert!((mean * rate - 1.0).abs() < 4.0 * cv / 100.0, "{arrival}: rate {}", 1.0 / mean);
         assert!((got_cv / cv - 1.0).abs() < 0.05, "{arrival}: cv {got_cv}");

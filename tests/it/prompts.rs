@@ -12,7 +12,7 @@ use crate::program::{Place, Said};
 
 /// How the server counts.
 #[derive(Clone, Copy)]
-struct Counts {
+pub(crate) struct Counts {
     /// Tokens that its chat template adds.
     template_tok: usize,
     /// Longest word that is one token; longer ones are two.
@@ -23,25 +23,47 @@ struct Counts {
     takes_ids: bool,
 }
 
-struct CountingServer {
+pub(crate) struct CountingServer {
     port: u16,
     bodies: Arc<Mutex<Vec<(String, Value)>>>,
+    /// The same to the byte.
+    raw: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl Counts {
+    /// A word is a token, and that is all.
+    pub(crate) fn plain() -> Self {
+        Self { template_tok: 0, word_bytes: usize::MAX, tokenizes: false, takes_ids: false }
+    }
 }
 
 impl CountingServer {
-    fn start(counts: Counts) -> Self {
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn start(counts: Counts) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let bodies = Arc::<Mutex<Vec<(String, Value)>>>::default();
-        let kept = bodies.clone();
+        let raw = Arc::<Mutex<Vec<Vec<u8>>>>::default();
+        let (kept, kept_raw) = (bodies.clone(), raw.clone());
         // Ends with the test's process.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let kept = kept.clone();
-                std::thread::spawn(move || serve(stream, counts, &kept));
+                let (kept, raw) = (kept.clone(), kept_raw.clone());
+                std::thread::spawn(move || serve(stream, counts, &kept, &raw));
             }
         });
-        Self { port, bodies }
+        Self { port, bodies, raw }
+    }
+
+    /// All bodies that came, to the byte, in order of their bytes.
+    pub(crate) fn sorted_bytes(&self) -> Vec<String> {
+        let mut raw = self.raw.lock().expect("no panic").clone();
+        raw.retain(|body| !body.is_empty());
+        raw.sort_unstable();
+        raw.iter().map(|body| String::from_utf8_lossy(body).into_owned()).collect()
     }
 
     fn run(&self, place: &Place, more: &[&str]) -> Said {
@@ -60,7 +82,12 @@ impl CountingServer {
     }
 }
 
-fn serve(mut stream: TcpStream, counts: Counts, kept: &Mutex<Vec<(String, Value)>>) {
+fn serve(
+    mut stream: TcpStream,
+    counts: Counts,
+    kept: &Mutex<Vec<(String, Value)>>,
+    raw: &Mutex<Vec<Vec<u8>>>,
+) {
     let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
     let (mut head, mut length) = (String::new(), 0);
     while reader.read_line(&mut head).is_ok_and(|n| n > 2) {
@@ -72,6 +99,7 @@ fn serve(mut stream: TcpStream, counts: Counts, kept: &Mutex<Vec<(String, Value)
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
     let mut body = vec![0; length];
     reader.read_exact(&mut body).expect("a body");
+    raw.lock().expect("no panic").push(body.clone());
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let (status, kind, answer) = answer(&path, &body, counts);
     kept.lock().expect("no panic").push((path, body));

@@ -69,8 +69,10 @@ fn waiting_in_the_servers_queue_is_in_the_latency() {
 
 #[test]
 fn the_closed_loop_is_due_when_a_stream_closes() {
-    let setup =
-        Setup { mode: Mode::Closed { slots: 2, until: Nanos::MAX }, ..Setup::chat(fixed()) };
+    let setup = Setup {
+        mode: Mode::Closed { slots: 2, ramp: Nanos::ZERO, until: Nanos::MAX },
+        ..Setup::chat(fixed())
+    };
     let outcome = lab::replay(plan(&[(0, 5, 3); 6]), &setup).expect("a run");
     let mut due: Vec<u64> =
         outcome.rows.iter().map(|row| row.scheduled.expect("due").0 / 1_000_000).collect();

@@ -182,6 +182,12 @@ pub enum TraceError {
         /// As the user wrote it.
         file: String,
     },
+    /// Rows that cannot be shaped as was asked.
+    #[error("{problem}")]
+    Unfit {
+        /// What is wrong, and what to do.
+        problem: String,
+    },
     /// An option's value is none of its words.
     #[error("unknown {option} `{word}`; write one of {words}")]
     Word {
@@ -195,6 +201,22 @@ pub enum TraceError {
     /// `--block-tok 0`.
     #[error("`--block-tok` must be above zero")]
     BlockTok,
+}
+
+impl TraceError {
+    /// The line that is at fault, where one is.
+    #[must_use]
+    pub fn line(&self) -> Option<u64> {
+        match self {
+            Self::Row { line, .. }
+            | Self::Torn { line, .. }
+            | Self::TooLong { line, .. }
+            | Self::LongLine { line, .. }
+            | Self::Header { line, .. }
+            | Self::OutOfOrder { line, .. } => Some(*line),
+            _ => None,
+        }
+    }
 }
 
 /// Completes the message on an unknown format.

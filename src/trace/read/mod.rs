@@ -42,6 +42,7 @@ mod tests;
 mod trace;
 mod tracelab;
 mod turns;
+mod walk;
 mod weka;
 mod words;
 
@@ -52,6 +53,7 @@ pub use self::error::TraceError;
 pub use self::format::Format;
 pub use self::scan::{Facts, TraceClock};
 pub use self::trace::{Trace, open, open_with_progress};
+pub use self::walk::{Walked, walk};
 
 /// Where a trace comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,8 +20,8 @@ use crate::trace::{Content, Prefix, Request};
 use crate::units::Nanos;
 
 const REQUIRED: usize = 3;
-/// CSV columns. JSONL has the same keys and [`JSON_NAMES`]' last three.
-const NAMES: [&str; 9] = [
+/// CSV columns; `row` is the number of the row whose words these are, where a file keeps those of another. JSONL has the same keys and [`JSON_NAMES`]' last three.
+const NAMES: [&str; 10] = [
     "at_s",
     "input_tok",
     "output_tok",
@@ -31,8 +31,9 @@ const NAMES: [&str; 9] = [
     "class",
     "blocks",
     "block_tok",
+    "row",
 ];
-const JSON_NAMES: [&str; 12] = [
+const JSON_NAMES: [&str; 13] = [
     "at_s",
     "input_tok",
     "output_tok",
@@ -42,6 +43,7 @@ const JSON_NAMES: [&str; 12] = [
     "class",
     "blocks",
     "block_tok",
+    "row",
     "prompt",
     "messages",
     "body",
@@ -59,6 +61,7 @@ struct Cells<'a> {
     class: Option<Cow<'a, str>>,
     blocks: Vec<u64>,
     block_tok: Option<&'a [u8]>,
+    row: Option<&'a [u8]>,
     content: Option<Box<Content>>,
 }
 
@@ -102,6 +105,10 @@ impl Rules {
             class: cells.class.map(|name| self.classes.shared(&name)),
             prefix,
             content: cells.content,
+            source_row: cells
+                .row
+                .map(|text| block_id(text).map_err(|what| Fault::at(NAMES[9], what)))
+                .transpose()?,
             ..Request::default()
         };
         Ok(Parsed { at_ns, request })
@@ -145,7 +152,7 @@ fn read_turn(text: &[u8]) -> Result<u32, Fault> {
 
 /// Reads rows of a CSV file.
 pub(super) struct NativeCsv {
-    columns: Columns<9>,
+    columns: Columns<10>,
     fields: Fields,
     rules: Rules,
 }
@@ -201,6 +208,7 @@ impl ReadRow for NativeCsv {
             class: word(6)?,
             blocks,
             block_tok: cell(8),
+            row: cell(9),
             content: None,
         };
         self.rules.row(cells).map(Some)
@@ -242,7 +250,8 @@ impl ReadRow for NativeJson {
             class: word(6)?,
             blocks: slots[7].map(|raw| id_list(raw, NAMES[7])).transpose()?.unwrap_or_default(),
             block_tok: number(8)?,
-            content: content(slots[9], slots[10], slots[11])?,
+            row: number(9)?,
+            content: content(slots[10], slots[11], slots[12])?,
         };
         self.rules.row(cells).map(Some)
     }
@@ -266,8 +275,8 @@ fn content(
         .transpose()
     };
     Ok(Some(Box::new(Content {
-        prompt: prompt.map(|raw| text(raw, JSON_NAMES[9])).transpose()?,
-        messages: keep(messages, '[', JSON_NAMES[10], "array")?,
-        body: keep(body, '{', JSON_NAMES[11], "object")?,
+        prompt: prompt.map(|raw| text(raw, JSON_NAMES[10])).transpose()?,
+        messages: keep(messages, '[', JSON_NAMES[11], "array")?,
+        body: keep(body, '{', JSON_NAMES[12], "object")?,
     })))
 }

@@ -113,7 +113,7 @@ fn of_times(facts: &Facts, format: Format) -> Vec<String> {
     if facts.rows_kept > 1 && facts.distinct_times * 2 < facts.rows_kept {
         notices.push(format!(
             "time stamps are quantised: {} rows have {} distinct times, and rows of one time are sent at \
-             once, as recorded",
+             once, as recorded; `--dequantise uniform` spreads them",
             facts.rows_kept, facts.distinct_times
         ));
     }

@@ -107,7 +107,8 @@ impl Otel {
             return Ok(());
         };
         self.estimates += u64::from(counts.iter().any(Option::is_none) && !failed);
-        let content = messages.and_then(|text| RawValue::from_string(text.to_owned()).ok());
+        let content =
+            messages.and_then(|text| RawValue::from_string(text.replace(['\r', '\n'], " ")).ok());
         let content = content
             .map(|messages| Box::new(Content { messages: Some(messages), ..Content::default() }));
         let trace_id = ["trace_id", "traceId"].iter().find_map(|key| span.get(*key)?.as_str());

@@ -135,7 +135,8 @@ impl<R: Read> RowReader<R> {
             }
             let mut row =
                 Row { at_ns: parsed.at_ns, line: number, offset, request: parsed.request };
-            row.request.row = self.next_row;
+            // A file that was made of another says which row of that each of its own was.
+            row.request.row = row.request.source_row.take().unwrap_or(self.next_row);
             self.next_row += 1;
             return Ok(Some(row));
         }

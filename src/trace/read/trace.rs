@@ -192,7 +192,7 @@ fn open_folder(path: &Path, name: &str, options: ReadOptions) -> Result<Trace, T
 }
 
 /// The format by the first line, which is put back.
-fn sniff<R: Read>(
+pub(super) fn sniff<R: Read>(
     lines: &mut LineReader<R>,
     name: &str,
     chosen: Option<Format>,

@@ -184,7 +184,9 @@ impl Arrivals {
             rates[place * columns / self.bins.len()] += count as f64;
         }
         if width_s > 0.0 {
-            rates.iter_mut().for_each(|rate| *rate /= width_s);
+            for rate in &mut rates {
+                *rate /= width_s;
+            }
         }
         rates
     }
@@ -231,14 +233,14 @@ impl Arrivals {
 }
 
 /// Figures over the windows that are full: the open one is not.
-fn scale(windows: &Windows, window_s: u64) -> ScaleFigures {
+fn scale(windows: &Windows, width_s: u64) -> ScaleFigures {
     let full = windows.open;
     let mean = windows.sum as f64 / full as f64;
     let has = full > 0 && windows.sum > 0;
     #[expect(clippy::cast_precision_loss, reason = "sums of squared counts, for printing")]
     let variance = windows.square_sum as f64 / full as f64 - mean * mean;
     ScaleFigures {
-        window_s,
+        window_s: width_s,
         idc: (has && full > 1).then(|| variance.max(0.0) / mean),
         peak_to_mean: has.then(|| windows.peak as f64 / mean),
         empty: has.then(|| windows.empty as f64 / full as f64),

@@ -93,7 +93,9 @@ fn ranks(values: &[u32]) -> Vec<f64> {
     let mut begin = 0;
     for tie in order.chunk_by(|&a, &b| values[a] == values[b]) {
         let rank = begin as f64 + (tie.len() as f64 - 1.0) / 2.0 - middle;
-        tie.iter().for_each(|&place| ranks[place] = rank);
+        for &place in tie {
+            ranks[place] = rank;
+        }
         begin += tie.len();
     }
     ranks

@@ -117,8 +117,8 @@ struct Cache {
 
 impl Cache {
     fn of(room: usize) -> Self {
-        let (used, uses) = (HashMap::new(), VecDeque::new());
-        Self { room, used, uses, clock: 0, hit_blocks: 0, hit_tok: 0 }
+        let used = HashMap::new();
+        Self { room, used, uses: VecDeque::new(), clock: 0, hit_blocks: 0, hit_tok: 0 }
     }
 
     /// Looks a prompt up, then holds all of it. Returns how many blocks from its start were there.

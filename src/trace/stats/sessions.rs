@@ -64,6 +64,7 @@ pub struct SessionFigures {
 
 /// Pauses in figures (whole milliseconds).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[expect(clippy::struct_field_names, reason = "units stand last")]
 pub struct PauseFigures {
     /// Nearest rank, as are the next.
     pub p10_s: f64,

@@ -30,12 +30,12 @@ fn mistakes_are_named_with_their_line_and_the_remedy() {
         "unknown process `gama` in [arrival] (chat.toml line 3); did you mean `gamma`?",
     );
     check(
-        &with("\"gamma\"", "\"weibull\""),
-        "unknown process `weibull` in [arrival] (chat.toml line 3); known here: constant, poisson, gamma",
+        &with("\"gamma\"", "\"pareto\""),
+        "unknown process `pareto` in [arrival] (chat.toml line 3); known here: constant, poisson, gamma, weibull, closed",
     );
     check(
         &with("\"gamma\"", "\"poisson\""),
-        "unknown key `cv` in [arrival] (chat.toml line 5); known here: process, rate",
+        "unknown key `cv` in [arrival] (chat.toml line 5); known here: process, rate, envelope, bursts",
     );
     check(
         &with("\"uniform\"", "\"unifrom\""),

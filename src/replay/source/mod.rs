@@ -1,10 +1,16 @@
 //! What is due next: a pure state machine, without a clock, a socket or a thread.
 //!
 //! A [`Source`] is offered the rows of a plan in order and told which requests have ended; asked at
-//! an instant, it names the next thing to do. The fixed schedule and the closed loop are two sources
-//! of one kind, so whatever drives one drives the other.
+//! an instant, it names the next thing to do. The fixed schedule, the closed loop and dependent turns
+//! are sources of one kind, so whatever drives one drives the others, and turns go with either.
 
-use std::collections::VecDeque;
+mod closed;
+mod turns;
+
+use std::sync::Arc;
+
+pub use closed::ClosedLoop;
+pub use turns::Turns;
 
 use crate::units::Nanos;
 
@@ -12,13 +18,41 @@ use crate::units::Nanos;
 pub trait Timed {
     /// Offset from `t0` at which it leaves, where the plan says so.
     fn due(&self) -> Option<Nanos>;
+
+    /// What it has to do with other rows; `None`: nothing.
+    fn turn(&self) -> Option<Turn<'_>> {
+        None
+    }
+
+    /// Memory that it holds while it waits, about.
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    /// It is known when it is due: time to get ready.
+    fn prepare(&mut self) {}
+}
+
+/// A row as a part of its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn<'a> {
+    /// Its place in the plan.
+    pub index: u64,
+    /// The session.
+    pub session: &'a Arc<str>,
+    /// It is due so long after the end of the turn before; `None`: at its own time.
+    pub think: Option<Nanos>,
 }
 
 /// A request that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     /// When its stream closed, as an offset from `t0`.
     pub at: Nanos,
+    /// Its place in the plan.
+    pub index: u64,
+    /// It failed, so the turns after it have nothing to follow.
+    pub failed: bool,
 }
 
 /// The next thing to do.
@@ -31,10 +65,14 @@ pub enum Due<R> {
         /// The instant from which its latency counts.
         due: Nanos,
     },
+    /// Record this row as skipped: the turn before it failed.
+    Skip(R),
     /// Nothing before this instant.
     At(Nanos),
     /// Nothing before the next row of the plan is offered.
     Row,
+    /// Nothing before this instant, before the next row of the plan is offered, or a request ends.
+    RowBy(Nanos),
     /// Nothing before a request ends.
     End,
     /// Nothing ever again.
@@ -50,11 +88,23 @@ pub struct Held {
 
 /// Decides what is due next.
 pub trait Source<R> {
-    /// Hands over the plan's next row; `None`: the plan has ended. Only after [`Due::Row`].
+    /// Hands over the plan's next row; `None`: the plan has ended. Only after [`Due::Row`] and
+    /// [`Due::RowBy`].
     fn offer(&mut self, row: Option<R>);
 
     /// What is due at `now`, given the requests that ended since the last call.
     fn next(&mut self, now: Nanos, ended: &[Ended]) -> Due<R>;
+
+    /// A place for a row that is due at `due` and that another source brings, given the requests that
+    /// ended since: the instant from which its latency counts, or `None` while there is no room.
+    fn claim(&mut self, _now: Nanos, due: Nanos, _ended: &[Ended]) -> Option<Nanos> {
+        Some(due)
+    }
+
+    /// Whether a request that ends may bring a row that is due before all it has named.
+    fn awaits_turns(&self) -> bool {
+        false
+    }
 
     /// Whether it holds rows back.
     fn held(&self) -> Option<Held> {
@@ -133,53 +183,6 @@ impl<R: Timed> Source<R> for FixedSchedule<R> {
     }
 }
 
-/// The closed loop: `slots` requests at a time; a row is due the instant a slot comes free.
-#[derive(Debug)]
-pub struct ClosedLoop<R> {
-    head: Head<R>,
-    /// When each free slot came free, earliest first.
-    free: VecDeque<Nanos>,
-    slots: usize,
-    /// No row is due at or after this offset.
-    until: Nanos,
-}
-
-impl<R> ClosedLoop<R> {
-    /// `slots` requests at a time, all free at `t0`, until `until` (exclusive).
-    #[must_use]
-    pub fn new(slots: usize, until: Nanos) -> Self {
-        Self {
-            head: Head::Unknown,
-            free: std::iter::repeat_n(Nanos::ZERO, slots).collect(),
-            slots,
-            until,
-        }
-    }
-}
-
-impl<R> Source<R> for ClosedLoop<R> {
-    fn offer(&mut self, row: Option<R>) {
-        self.head = Head::of(row);
-    }
-
-    fn next(&mut self, now: Nanos, ended: &[Ended]) -> Due<R> {
-        self.free.extend(ended.iter().map(|ended| ended.at));
-        debug_assert!(self.free.len() <= self.slots, "more endings than sends");
-        match (&self.head, self.free.front()) {
-            (Head::None, _) => Due::Done,
-            (_, Some(free)) if *free >= self.until => Due::Done,
-            (_, None) if now >= self.until => Due::Done,
-            (_, None) if self.until < Nanos::MAX => Due::At(self.until),
-            (_, None) => Due::End,
-            (Head::Unknown, Some(_)) => Due::Row,
-            (Head::Row(_), Some(_)) => match (self.head.take(), self.free.pop_front()) {
-                (Some(row), Some(due)) => Due::Send { row, due },
-                _ => Due::End,
-            },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,6 +197,10 @@ mod tests {
         }
     }
 
+    fn ended(at: u64) -> Ended {
+        Ended { at: Nanos(at), ..Ended::default() }
+    }
+
     /// Drives a source as a worker would, on made-up time; a request lasts `lasts`. Returns
     /// (row, due, sent) of every send and the largest number in flight.
     fn drive(
@@ -206,10 +213,11 @@ mod tests {
         let mut now = 0;
         loop {
             let ended: Vec<Ended> =
-                flying.iter().filter(|at| **at <= now).map(|at| Ended { at: Nanos(*at) }).collect();
+                flying.iter().filter(|at| **at <= now).map(|at| ended(*at)).collect();
             flying.retain(|at| *at > now);
             match source.next(Nanos(now), &ended) {
-                Due::Row => source.offer(rows.next()),
+                Due::Row | Due::RowBy(_) => source.offer(rows.next()),
+                Due::Skip(row) => panic!("nothing failed: {row:?}"),
                 Due::Send { row, due } => {
                     sends.push((row.0, due.0, now));
                     flying.push(now + lasts);
@@ -225,6 +233,19 @@ mod tests {
         }
     }
 
+    /// So many slots, free from the start.
+    fn all(slots: usize) -> impl Iterator<Item = Nanos> {
+        std::iter::repeat_n(Nanos::ZERO, slots)
+    }
+
+    #[test]
+    fn slots_may_come_free_one_after_the_other() {
+        let spread = [0, 4, 8].map(Nanos).into_iter();
+        let (sends, most) = drive(ClosedLoop::new(spread, Nanos::MAX), &[0; 6], 5);
+        let due: Vec<u64> = sends.iter().map(|send| send.1).collect();
+        assert_eq!((due, most), (vec![0, 4, 5, 8, 9, 10], 3));
+    }
+
     #[test]
     fn the_fixed_schedule_waits_for_nobody() {
         let (sends, most) = drive(FixedSchedule::new(), &[0, 5, 5, 9], 1_000_000);
@@ -234,20 +255,20 @@ mod tests {
 
     #[test]
     fn the_closed_loop_is_due_when_a_slot_comes_free() {
-        let (sends, most) = drive(ClosedLoop::new(2, Nanos::MAX), &[0; 5], 10);
+        let (sends, most) = drive(ClosedLoop::new(all(2), Nanos::MAX), &[0; 5], 10);
         assert_eq!(sends, [(0, 0, 0), (0, 0, 0), (0, 10, 10), (0, 10, 10), (0, 20, 20)]);
         assert_eq!(most, 2);
     }
 
     #[test]
     fn the_closed_loop_ends_at_its_time() {
-        let (sends, _) = drive(ClosedLoop::new(1, Nanos(25)), &[0; 100], 10);
+        let (sends, _) = drive(ClosedLoop::new(all(1), Nanos(25)), &[0; 100], 10);
         assert_eq!(sends.len(), 3, "due at 0, 10 and 20");
     }
 
     #[test]
     fn the_closed_loop_ends_at_its_time_though_no_slot_comes_free() {
-        let mut source = ClosedLoop::new(1, Nanos(25));
+        let mut source = ClosedLoop::new(all(1), Nanos(25));
         source.offer(Some(Row(0)));
         assert!(matches!(source.next(Nanos(0), &[]), Due::Send { .. }));
         assert_eq!(source.next(Nanos(3), &[]), Due::At(Nanos(25)));
@@ -270,7 +291,7 @@ mod tests {
             let (open, _) = drive(FixedSchedule::new(), &at, lasts);
             prop_assert_eq!(open.iter().map(|send| send.0).collect::<Vec<_>>(), at.clone());
             prop_assert!(open.iter().all(|(_, due, sent)| due == sent));
-            let (closed, most) = drive(ClosedLoop::new(slots, Nanos::MAX), &at, lasts);
+            let (closed, most) = drive(ClosedLoop::new(all(slots), Nanos::MAX), &at, lasts);
             prop_assert_eq!(closed.iter().map(|send| send.0).collect::<Vec<_>>(), at);
             prop_assert!(most <= slots);
         }

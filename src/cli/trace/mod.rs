@@ -1,0 +1,41 @@
+//! `underfire trace`: what can be done with a trace without sending it. One file per command.
+
+mod convert;
+mod generate;
+mod inspect;
+mod lint;
+mod picture;
+mod place;
+
+use clap::{Args, Subcommand};
+
+use super::Exit;
+
+/// Arguments of `trace`.
+#[derive(Debug, Args)]
+pub(super) struct TraceArgs {
+    #[command(subcommand)]
+    command: TraceCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TraceCommand {
+    /// Show what a trace is like: arrivals, lengths, sessions, shared prefixes
+    Inspect(inspect::InspectArgs),
+    /// List the faults of a trace, line by line; exits 2 when there are any
+    Lint(lint::LintArgs),
+    /// Write a trace, or a part or change of it, as another file
+    Convert(Box<convert::ConvertArgs>),
+    /// Write the rows of a workload as a native trace
+    Generate(generate::GenerateArgs),
+}
+
+/// Carries out the command.
+pub(super) fn trace(args: &TraceArgs) -> anyhow::Result<Exit> {
+    match &args.command {
+        TraceCommand::Inspect(args) => inspect::inspect(args),
+        TraceCommand::Lint(args) => lint::lint(args),
+        TraceCommand::Convert(args) => convert::convert(args),
+        TraceCommand::Generate(args) => generate::generate(args),
+    }
+}

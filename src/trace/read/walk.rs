@@ -1,0 +1,96 @@
+//! Every line of a trace in the order of the file, the bad ones too: for whoever lists all faults.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::error::TraceError;
+use super::held::{Documents, files_of, read_folder};
+use super::lines::LineReader;
+use super::rows::RowReader;
+use super::source::{Bytes, open_file, unpack};
+use super::trace::sniff;
+use super::{Format, Input, ReadOptions};
+use crate::trace::Request;
+
+/// A row in its place, or what is wrong with its line.
+pub type Walked = Result<(u64, Request), TraceError>;
+
+/// Reads a trace once from start to end, going on after lines that cannot be read. Rows have the times of
+/// the file in `at`, counted from the earliest row so far (0 where rows go back before that). What ends the reading (a
+/// damaged file, a line without end) is told and is the last. A document's faults are told up to the first.
+pub fn walk(
+    input: &Input,
+    options: &ReadOptions,
+    on_row: &mut dyn FnMut(Walked) -> ControlFlow<()>,
+) -> Result<Format, TraceError> {
+    let (path, name) = match input {
+        Input::File(path) if path != Path::new("-") => (Some(path), path.display().to_string()),
+        _ => (None, "standard input".to_owned()),
+    };
+    let raw: Bytes = match path {
+        None => Box::new(std::io::stdin()),
+        Some(path) => {
+            let (file, metadata) = open_file(path, &name)?;
+            if metadata.is_dir() {
+                let format = options.format.unwrap_or(Format::Weka);
+                let mut documents = Documents::new(format, options);
+                let read = read_folder(&files_of(path, &name)?, &mut documents);
+                hand_out(documents, read, on_row);
+                return Ok(format);
+            }
+            Box::new(file)
+        }
+    };
+    let (bytes, _) = unpack(raw).map_err(|cause| TraceError::Open { file: name.clone(), cause })?;
+    let mut lines = LineReader::new(bytes);
+    let format = sniff(&mut lines, &name, options.format)?;
+    if format.is_whole() {
+        let mut documents = Documents::new(format, options);
+        let read = documents.read(lines.into_rest(), &name);
+        hand_out(documents, read, on_row);
+        return Ok(format);
+    }
+    let mut reader = RowReader::start(lines, format, options, Arc::from(name))?;
+    let mut zero_ns = if format.has_own_zero() { Some(0) } else { None };
+    loop {
+        let walked = match reader.next_row() {
+            Ok(None) => return Ok(format),
+            Ok(Some(mut row)) => {
+                let zero_ns = *zero_ns.get_or_insert(row.at_ns);
+                row.request.at = super::rows::trace_time(row.at_ns, zero_ns);
+                Ok((row.line, row.request))
+            }
+            Err(error) => Err(error),
+        };
+        let goes_on = matches!(
+            walked,
+            Ok(_)
+                | Err(TraceError::Row { .. }
+                    | TraceError::TooLong { .. }
+                    | TraceError::Torn { .. })
+        );
+        if on_row(walked).is_break() || !goes_on {
+            return Ok(format);
+        }
+    }
+}
+
+fn hand_out(
+    documents: Documents,
+    read: Result<(), TraceError>,
+    on_row: &mut dyn FnMut(Walked) -> ControlFlow<()>,
+) {
+    let mut rows = documents.finish().taken.rows;
+    rows.sort_by_key(|row| row.at_ns);
+    let zero_ns = rows.first().map_or(0, |row| row.at_ns);
+    for mut row in rows {
+        row.request.at = super::rows::trace_time(row.at_ns, zero_ns);
+        if on_row(Ok((row.line, row.request))).is_break() {
+            return;
+        }
+    }
+    if let Err(error) = read {
+        let _ = on_row(Err(error));
+    }
+}
