@@ -41,7 +41,7 @@ pub(super) struct CalibrateArgs {
     /// Threads that send and receive (default: one per core)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
-    /// Keep rows, timeline and the server's log in this folder, which must not hold a run
+    /// Keep rows, timeline, the server's log and the result in this folder, which must not hold a run
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// The result as JSON to stdout
@@ -95,7 +95,7 @@ pub(super) fn calibrate(args: &CalibrateArgs, quit: fn(Exit) -> !) -> anyhow::Re
     }
     say(&format!("calibrating: {}", words::load(&load)));
     let calibration = match &folder {
-        Some(folder) => measure(load, workers, folder, &stop)?,
+        Some(folder) => keep(measure(load, workers, folder, &stop)?, folder)?,
         None => measure(load, workers, Scratch::make()?.folder(), &stop)?,
     };
     if args.json {
@@ -105,6 +105,14 @@ pub(super) fn calibrate(args: &CalibrateArgs, quit: fn(Exit) -> !) -> anyhow::Re
         print(&words::page(&calibration));
     }
     Ok(exit(&calibration))
+}
+
+/// Writes the result beside the files that it was made of.
+fn keep(calibration: Calibration, folder: &Folder) -> anyhow::Result<Calibration> {
+    let path = folder.file("calibration.json");
+    std::fs::write(&path, format!("{:#}\n", words::json(&calibration)))
+        .with_context(|| format!("failed to write {}", path.display()))?;
+    Ok(calibration)
 }
 
 /// What a calibration is worth.

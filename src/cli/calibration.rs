@@ -8,12 +8,14 @@ use std::path::PathBuf;
 use anyhow::Context;
 use tokio::sync::watch;
 
+use super::calibration_course::{Piece, pieces};
 use super::live::Live;
 use super::reach;
 use super::simulated::SimulatedServer;
 use super::{run, truth, usage};
 use crate::client::Timeouts;
 use crate::client::dialect::Api;
+use crate::clock::monotonic;
 use crate::lab::{self, Load, TruthCheck};
 use crate::metrics::abort::AbortWatch;
 use crate::metrics::{ALL, MEASURED, Percentile, Stat, Summary, Window};
@@ -62,6 +64,8 @@ pub(super) struct Calibration {
     pub(super) server_cpu: Option<Nanos>,
     /// The client's memory in RAM, the most of it.
     pub(super) rss_bytes: Option<u64>,
+    /// A long load piece by piece.
+    pub(super) course: Vec<Piece>,
     /// A signal cut it short.
     pub(super) interrupted: bool,
 }
@@ -81,11 +85,11 @@ pub(super) fn measure(
     let abort = AbortWatch::new(&[], 0);
     let mut live = Live::new(recorder, None, Some(load.rows()), false, abort, stop.clone());
     let before = usage::cpu();
-    let mut rss_bytes = usage::resident_bytes();
+    let mut memory = Vec::new();
     let plan = load.plan().map(Ok::<_, TraceError>);
     let ran = replay::run(plan, &setup, stop, |event| {
         if let Event::Tick(_) = event {
-            rss_bytes = rss_bytes.max(usage::resident_bytes());
+            memory.extend(usage::resident_bytes().map(|bytes| (monotonic(), bytes)));
         }
         live.take(event)
     });
@@ -97,11 +101,14 @@ pub(super) fn measure(
     drop(server);
     ran.map_err(run::why)?;
     ended.written?;
-    let anchor = anchor.context("the calibration never started")?;
-    let (rows, log) = truth::read_folder(folder)?;
+    let t0 = anchor.context("the calibration never started")?.monotonic;
+    let memory: Vec<_> = memory.into_iter().map(|(at, bytes)| (at.since(t0), bytes)).collect();
+    let rss_bytes = memory.iter().map(|(_, bytes)| *bytes).max();
     let interrupted = *stop.borrow() == Stop::All;
-    let compared = compare(load, &ended.summary, rows, &log, anchor.monotonic);
-    Ok(Calibration { workers, cpu, server_cpu, rss_bytes, interrupted, ..compared })
+    let (mut rows, log) = truth::read_folder(folder)?;
+    let compared = compare(load, &ended.summary, &mut rows, &log, t0);
+    let course = pieces(&load, rows, &log, &memory, t0);
+    Ok(Calibration { workers, cpu, server_cpu, rss_bytes, course, interrupted, ..compared })
 }
 
 fn setup(server: &SimulatedServer, workers: usize) -> anyhow::Result<Setup> {
@@ -116,16 +123,16 @@ fn setup(server: &SimulatedServer, workers: usize) -> anyhow::Result<Setup> {
     })
 }
 
-/// Everything that rows and log tell.
+/// Everything that rows and log tell; leaves the rows of the steady state.
 fn compare(
     load: Load,
     summary: &Summary,
-    mut rows: Vec<Row>,
+    rows: &mut Vec<Row>,
     log: &[TruthRow],
     t0: Nanos,
 ) -> Calibration {
     let steady = (load.ramp(), load.ramp() + load.span);
-    let streams = mean_open(&rows, steady);
+    let streams = mean_open(rows, steady);
     let events = rows.iter().filter_map(|row| row.chunks).sum();
     let failed = |row: &&Row| row.outcome != Outcome::Ok;
     let failure = rows
@@ -142,7 +149,7 @@ fn compare(
         due: summary.all.rows(),
         ok: summary.all.count(Outcome::Ok),
         failure,
-        check: lab::check(&rows, t0, log),
+        check: lab::check(rows, t0, log),
         lag_ms: [lag(p(Percentile::P50)), lag(p(Percentile::P99)), lag(Stat::Max)],
         streams,
         event_s: summary.value("output_tok_s", MEASURED, Stat::Mean),
@@ -152,6 +159,7 @@ fn compare(
         cpu: None,
         server_cpu: None,
         rss_bytes: None,
+        course: Vec::new(),
         interrupted: false,
     }
 }

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::calibration::Calibration;
+use super::calibration_course as course;
 use crate::lab::{Agreement, Load};
 use crate::report::{NONE, OwnError, grouped, percent, span};
 use crate::units::Nanos;
@@ -27,6 +28,11 @@ fn errors(calibration: &Calibration) -> [(&'static str, &'static str, &Agreement
 /// A bound on nearly all differences: the p99, or the largest where they are too few for that.
 fn bound(agreement: &Agreement) -> Option<Nanos> {
     agreement.bounded_p99().or_else(|| agreement.percentile(100))
+}
+
+/// The same in milliseconds.
+pub(super) fn bound_ms(agreement: &Agreement) -> Option<f64> {
+    bound(agreement).map(Nanos::as_millis_f64)
 }
 
 impl Calibration {
@@ -106,6 +112,7 @@ pub(super) fn page(calibration: &Calibration) -> String {
         line("", &format!("the first that failed: {failure}"));
     }
     text.push_str(&table(calibration));
+    text.push_str(&course::table(&calibration.course));
     if let (Some((reported, logged)), Some(error)) = (calibration.tok_s, calibration.tok_s_error())
     {
         let _ = writeln!(
@@ -170,9 +177,8 @@ pub(super) fn sentence(calibration: &Calibration) -> String {
             .to_owned();
     }
     let check = &calibration.check;
-    let within = |agreement| {
-        optional(bound(agreement), |span| format!("{} ms", figure(span.as_millis_f64())))
-    };
+    let within =
+        |agreement: &Agreement| optional(bound_ms(agreement), |ms| format!("{} ms", figure(ms)));
     let of = if check.ttft.bounded_p99().is_some() { "99 of 100" } else { "all" };
     format!(
         "On this machine, at this load, a reported TTFT is within {} of the truth for {of} requests, the \
@@ -223,6 +229,7 @@ pub(super) fn json(calibration: &Calibration) -> Value {
         "client_cpu": calibration.share(calibration.cpu),
         "server_cpu": calibration.share(calibration.server_cpu),
         "client_rss_max_mb": calibration.rss_mb(),
+        "course": course::json(&calibration.course),
         "meaning": sentence(calibration),
     })
 }
@@ -239,7 +246,6 @@ pub(super) fn own_error(calibration: &Calibration) -> Result<OwnError, String> {
     let check = &calibration.check;
     let n = grouped(check.ttft.n());
     let bounded = check.ttft.bounded_p99().is_some();
-    let bound_ms = |agreement| bound(agreement).map(Nanos::as_millis_f64);
     Ok(OwnError {
         load: load(&calibration.load),
         bound: if bounded {
@@ -255,7 +261,8 @@ pub(super) fn own_error(calibration: &Calibration) -> Result<OwnError, String> {
     })
 }
 
-fn optional<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
+/// A dash for what is not known.
+pub(super) fn optional<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| NONE.to_owned(), words)
 }
 

@@ -7,6 +7,7 @@ mod args;
 mod ask;
 mod calibrate;
 mod calibration;
+mod calibration_course;
 mod calibration_words;
 mod console;
 mod content_args;

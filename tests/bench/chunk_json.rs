@@ -7,13 +7,14 @@
 mod ratio;
 
 use std::hint::black_box;
+use std::process::ExitCode;
 
 use ratio::{Budgets, cpu_of, event, in_turn};
 use underfire::client::dialect::{Parsed, parse};
 
 const CHUNKS: usize = 300_000;
 
-fn main() {
+fn main() -> ExitCode {
     let usual: Vec<String> = (0..64).map(|i| data(&event(i))).collect();
     let unusual: Vec<String> = usual.iter().map(|chunk| in_another_order(chunk)).collect();
     let budgets = Budgets::default();
@@ -45,7 +46,7 @@ fn main() {
         );
         budgets.tell(what, "ns a chunk", figures, budget);
     }
-    budgets.end();
+    budgets.end()
 }
 
 fn data(event: &str) -> String {

@@ -14,6 +14,7 @@ mod ratio;
 
 use std::cell::RefCell;
 use std::future::Future;
+use std::process::ExitCode;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -32,7 +33,7 @@ use underfire::record::{Outcome, Row, StreamRecord};
 use underfire::sim;
 use underfire::units::Nanos;
 
-fn main() {
+fn main() -> ExitCode {
     pin(0);
     let budgets = Budgets::default();
     for (what, answers, streams, turns, budget) in [
@@ -47,7 +48,7 @@ fn main() {
         );
         budgets.tell(what, "ns of CPU an event", figures, budget);
     }
-    budgets.end();
+    budgets.end()
 }
 
 /// CPU of a load on a runtime of its own, in nanoseconds.

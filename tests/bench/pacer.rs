@@ -11,6 +11,7 @@ mod ratio;
 use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use ratio::{Budgets, ROUNDS, cpu_ns, median, pin};
+use std::process::ExitCode;
 use underfire::clock::{Clock, monotonic};
 use underfire::units::Nanos;
 
@@ -18,7 +19,7 @@ const DEADLINES: u64 = 500;
 const EVERY: Nanos = Nanos::from_millis(1);
 const BUDGET_CPU_US: f64 = 100.0;
 
-fn main() {
+fn main() -> ExitCode {
     pin(0);
     let (mut ours, mut limit, mut cpu) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -32,7 +33,7 @@ fn main() {
     budgets.tell("late, p50", "µs", (of(&ours, 0), of(&limit, 0)), 0.5);
     budgets.tell("late, p99", "µs", (of(&ours, 1), of(&limit, 1)), 1.0);
     println!("CPU a deadline: {:.1} µs (budget {BUDGET_CPU_US} µs)", median(cpu));
-    budgets.end();
+    budgets.end()
 }
 
 /// p50 and p99 of our lateness, in µs.

@@ -8,6 +8,7 @@ mod ratio;
 
 use std::hint::black_box;
 use std::io::Write;
+use std::process::ExitCode;
 
 use ratio::{Budgets, cpu_of, in_turn};
 use underfire::record::csv::RowWriter;
@@ -18,7 +19,7 @@ const ROWS: u64 = 20_000;
 /// Cells of a usual row that hold a time.
 const TIMES: u64 = 16;
 
-fn main() {
+fn main() -> ExitCode {
     let rows: Vec<Row> = (0..64).map(|row| Row::of(&record(row), Nanos::ZERO)).collect();
     let figures = in_turn(
         || {
@@ -46,7 +47,7 @@ fn main() {
     );
     let budgets = Budgets::default();
     budgets.tell("a row", "ns", figures, 5.0);
-    budgets.end();
+    budgets.end()
 }
 
 /// An answer of 200 tokens.

@@ -6,6 +6,7 @@
 mod ratio;
 
 use std::hint::black_box;
+use std::process::ExitCode;
 
 use ratio::{Budgets, cpu_of, event, in_turn};
 use underfire::client::sse::Decoder;
@@ -13,7 +14,7 @@ use underfire::client::sse::Decoder;
 const EVENTS: usize = 400_000;
 const READ_BYTES: usize = 16 << 10;
 
-fn main() {
+fn main() -> ExitCode {
     let events: Vec<String> = (0..256).map(event).collect();
     let body = events.concat();
     let times = EVENTS / events.len();
@@ -52,5 +53,5 @@ fn main() {
         );
         budgets.tell(what, "ns an event", figures, budget);
     }
-    budgets.end();
+    budgets.end()
 }

@@ -78,6 +78,7 @@ fn the_page_tells_of_every_error_and_what_it_means() {
     }
     assert_eq!(place.rows("kept").len(), 40);
     assert_eq!(place.read("kept/truth.csv").lines().count(), 41);
+    assert_eq!(json(&place.read("kept/calibration.json"))["ok"], 40);
     // The streams' memory can be read second by second.
     let timeline = place.read("kept/timeline.csv");
     let header: Vec<&str> = timeline.lines().next().expect("a header").split(',').collect();
