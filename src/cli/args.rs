@@ -48,6 +48,9 @@ pub(super) struct JudgementArgs {
     /// Stop sending when so many connections in a row could not be made; 0: never
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(super) max_refused: u64,
+    /// Exit with 3 where this client was the bottleneck
+    #[arg(long)]
+    pub(super) strict: bool,
 }
 
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use anyhow::Context;
 use tokio::sync::watch;
 
 use super::calibration_course::{Piece, pieces};
-use super::live::Live;
+use super::live::{Finished, Live};
 use super::reach;
 use super::simulated::SimulatedServer;
 use super::{run, truth, usage};
@@ -83,7 +83,7 @@ pub(super) fn measure(
     let server = SimulatedServer::start(&load.server(), &folder.file("truth.csv"))?;
     let setup = setup(&server, workers)?;
     let abort = AbortWatch::new(&[], 0);
-    let mut live = Live::new(recorder, None, Some(load.rows()), false, abort, stop.clone());
+    let mut live = Live::new((recorder, None), None, Some(load.rows()), false, abort, stop.clone());
     let before = usage::cpu();
     let mut memory = Vec::new();
     let plan = load.plan().map(Ok::<_, TraceError>);
@@ -95,7 +95,7 @@ pub(super) fn measure(
     });
     let cpu = usage::cpu().zip(before).map(|(after, before)| after.since(before));
     let server_cpu = server.cpu();
-    let (recorder, _, anchor, _) = live.finish();
+    let Finished { recorder, anchor, .. } = live.finish();
     let ended = recorder.finish();
     // Its log is whole once it has ended.
     drop(server);

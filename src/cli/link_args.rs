@@ -11,7 +11,7 @@ use clap::Args;
 use crate::client::{Headers, TlsOptions};
 
 /// Arguments about the way to servers.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Reaching the server")]
 pub(super) struct LinkArgs {
     /// Header of every request, as 'NAME: VALUE' (repeatable); never in any file or message

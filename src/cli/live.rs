@@ -8,10 +8,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::console::say;
+use super::server_count::ServerCount;
 use super::{Exit, usage};
 use crate::clock::{Anchor, monotonic};
 use crate::metrics::abort::{AbortReason, AbortWatch};
 use crate::metrics::fidelity::{SentFigures, SentTimes};
+use crate::metrics::little::InFlight;
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::Event;
 use crate::replay::drain::{Shared, Stop};
@@ -21,6 +23,8 @@ use crate::units::Nanos;
 /// Takes the events of a run.
 pub(super) struct Live {
     recorder: Recorder,
+    server: Option<ServerCount>,
+    in_flight: InFlight,
     sent: SentTimes,
     texts: Option<TextFile>,
     progress: Option<ProgressBar>,
@@ -36,12 +40,24 @@ pub(super) struct Live {
     stopped: Option<AbortReason>,
 }
 
+/// What a run leaves once it is over.
+pub(super) struct Finished {
+    pub(super) recorder: Recorder,
+    pub(super) server: Option<ServerCount>,
+    pub(super) sent: Option<SentFigures>,
+    pub(super) in_flight: InFlight,
+    /// When it started, if it did.
+    pub(super) anchor: Option<Anchor>,
+    /// Why it was stopped, if it was.
+    pub(super) aborted: Option<AbortReason>,
+}
+
 /// How often the client's own processor time and memory are read.
 const SAMPLE_EVERY: Nanos = Nanos::from_millis(200);
 
 impl Live {
     pub(super) fn new(
-        recorder: Recorder,
+        (recorder, server): (Recorder, Option<ServerCount>),
         texts: Option<TextFile>,
         planned: Option<u64>,
         quiet: bool,
@@ -55,6 +71,8 @@ impl Live {
         });
         Self {
             recorder,
+            server,
+            in_flight: InFlight::default(),
             sent: SentTimes::default(),
             texts,
             progress,
@@ -76,6 +94,9 @@ impl Live {
             Event::Started(anchor) => {
                 self.started = Some(anchor);
                 self.recorder.starts(anchor.utc.0);
+                if let Some(server) = &mut self.server {
+                    server.begins(anchor);
+                }
             }
             Event::Ended(record) => self.record(*record)?,
             Event::Settled(before) => {
@@ -83,6 +104,10 @@ impl Live {
             }
             Event::Tick(shared) => {
                 self.texts.as_mut().map_or(Ok(()), TextFile::flush)?;
+                if let Some(server) = &mut self.server {
+                    server.take(&mut self.recorder).context("cannot write results")?;
+                }
+                self.in_flight.sees(self.elapsed(), shared.sent_count());
                 self.show(shared);
             }
         }
@@ -105,6 +130,7 @@ impl Live {
 
     fn record(&mut self, record: StreamRecord) -> anyhow::Result<()> {
         self.ended += 1;
+        self.in_flight.ended(&record);
         self.failed += u64::from(record.outcome.is_error());
         if record.outcome == Outcome::Ok {
             let counted = record.usage.and_then(|usage| usage.output_tok);
@@ -148,11 +174,14 @@ impl Live {
         ));
     }
 
-    /// The recorder, what was sent, when the run started (if it did), and why it was stopped (if it was).
-    pub(super) fn finish(
-        mut self,
-    ) -> (Recorder, Option<SentFigures>, Option<Anchor>, Option<AbortReason>) {
+    /// What the run leaves.
+    pub(super) fn finish(mut self) -> Finished {
         self.sample_usage(self.elapsed());
+        if let Some(server) = &mut self.server
+            && let Err(error) = server.finish(&mut self.recorder)
+        {
+            say(&format!("warning: {error}"));
+        }
         // What follows may take a while, and a second signal may end it. What fails now fails again
         // when the files are closed, and is told then.
         let _ = self.recorder.flush();
@@ -164,7 +193,14 @@ impl Live {
         {
             say(&format!("warning: {error}"));
         }
-        (self.recorder, self.sent.figures(), self.started, self.stopped)
+        Finished {
+            recorder: self.recorder,
+            server: self.server,
+            sent: self.sent.figures(),
+            in_flight: self.in_flight,
+            anchor: self.started,
+            aborted: self.stopped,
+        }
     }
 }
 

@@ -53,6 +53,10 @@ pub(super) struct ReachArgs {
     /// Send no small request ahead, and ask nothing but /v1/models (and that only without --model)
     #[arg(long)]
     pub(super) no_preflight: bool,
+    /// Metrics page of the server, in the place of its own (repeatable: servers add up); `off`: none is
+    /// read. The server's count of tokens is held against the run's
+    #[arg(long, value_name = "URL|off")]
+    pub(super) metrics: Vec<String>,
     /// Ask until the server answers, for D at the most
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(super) wait_ready: Option<Nanos>,

@@ -69,6 +69,7 @@ fn facts(folder: &Folder) -> RunFacts {
                 .to_owned(),
         );
     }
+    let client = manifest.verdicts["client"]["verdict"].as_str().map(str::to_owned);
     let target = match manifest.target {
         Some(Target::Server { urls }) => urls.join(", "),
         Some(Target::Simulated { .. }) => "built-in simulated server (no real model)".to_owned(),
@@ -77,5 +78,5 @@ fn facts(folder: &Folder) -> RunFacts {
     let interrupted = manifest.interrupted;
     let stopped = manifest.stopped.filter(|_| !interrupted);
     let (model, own_error) = (manifest.model, manifest.calibration);
-    RunFacts { target, model, interrupted, stopped, own_error, notices, ..facts }
+    RunFacts { client, target, model, interrupted, stopped, own_error, notices, ..facts }
 }

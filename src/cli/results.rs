@@ -3,16 +3,20 @@
 use std::io::IsTerminal;
 
 use anyhow::Context;
+use serde_json::json;
 
 use super::Exit;
 use super::args::RunArgs;
 use super::console::{complain, print, say};
 use super::prompts::Prepared;
 use super::server::Server;
+use super::server_count::{SERVER, ServerCount};
 use super::traffic::Traffic;
 use super::truth;
 use crate::clock::Anchor;
-use crate::metrics::Summary;
+use crate::metrics::health::{ClientVerdict, HealthFacts};
+use crate::metrics::little::InFlight;
+use crate::metrics::{Summary, Window};
 use crate::record::Outcome;
 use crate::report::{
     self, ClockAnchor, Folder, Manifest, Recorded, Recorder, RecorderError, RunFacts, Scale,
@@ -27,6 +31,9 @@ pub(super) struct Results {
     words: RunFacts,
     quiet: bool,
     json: bool,
+    capped: bool,
+    strict: bool,
+    window: Window,
 }
 
 /// How a run ended.
@@ -43,6 +50,10 @@ pub(super) struct Ending {
     pub(super) fidelity: serde_json::Value,
     /// The same in words.
     pub(super) fidelity_words: Option<String>,
+    /// What the servers counted.
+    pub(super) server: Option<ServerCount>,
+    /// Requests in flight, counted in two ways.
+    pub(super) in_flight: InFlight,
 }
 
 impl Results {
@@ -53,7 +64,7 @@ impl Results {
         facts: Option<&PlanFacts>,
         server: &Server,
         prepared: &Prepared,
-        folder: Folder,
+        (folder, window): (Folder, Window),
     ) -> anyhow::Result<Self> {
         let command: Vec<String> = std::env::args().skip(1).collect();
         let (method, factor) = traffic.scale();
@@ -90,8 +101,16 @@ impl Results {
             own_error: prepared.own_error.clone(),
             ..RunFacts::default()
         };
-        let results =
-            Self { folder, manifest, words, quiet: args.output.quiet, json: args.output.json };
+        let results = Self {
+            folder,
+            manifest,
+            words,
+            quiet: args.output.quiet,
+            json: args.output.json,
+            capped: args.shape.max_in_flight.is_some(),
+            strict: args.judgement.strict,
+            window,
+        };
         results.write_manifest()?;
         Ok(results)
     }
@@ -112,8 +131,8 @@ impl Results {
         let Recorded { summary, written, files, notices } = recorder.finish();
         self.manifest.notices.extend_from_slice(&notices);
         self.words.notices.extend(notices);
-        let Ending { anchor, interrupted, stopped, aborted, fidelity, fidelity_words } = ending;
-        self.manifest.fidelity = fidelity;
+        let Ending { anchor, interrupted, stopped, aborted, server, in_flight, .. } = ending;
+        self.manifest.fidelity = ending.fidelity;
         let is_aborted = aborted.is_some();
         let signal = interrupted.then(|| "a signal".to_owned());
         self.words.stopped = aborted.or(stopped);
@@ -123,6 +142,15 @@ impl Results {
         self.manifest.notices.extend_from_slice(late_notices);
         self.words.notices.extend_from_slice(late_notices);
         self.manifest.take_summary(&summary);
+        let stopped = self.manifest.stopped.is_some();
+        let facts = HealthFacts { capped: self.capped, stopped, ttft_limit: None };
+        let client = ClientVerdict::of(&summary, facts);
+        self.words.client = Some(client.words());
+        self.manifest.verdicts = json!({ "client": {
+            "verdict": client.word(),
+            "limited": client.limited,
+            "warnings": client.warnings,
+        }});
         self.manifest.clock = anchor.map(|anchor| ClockAnchor {
             t0_utc: anchor.utc.rfc3339(),
             t0_monotonic_ns: anchor.monotonic.0,
@@ -138,9 +166,14 @@ impl Results {
             self.manifest.files.push("truth.csv".to_owned());
             self.note_truth(anchor);
         }
+        if let Some(server) = server {
+            self.manifest.files.push(SERVER.to_owned());
+            self.note_server(server, &summary);
+        }
+        self.note_in_flight(in_flight);
         let manifest = self.write_manifest();
         self.show(&summary);
-        if let Some(words) = fidelity_words.filter(|_| !self.quiet) {
+        if let Some(words) = ending.fidelity_words.filter(|_| !self.quiet) {
             say(words.trim_end());
         }
         if let Err(error) = unwritten(written, saved, manifest) {
@@ -152,6 +185,7 @@ impl Results {
         Ok(match summary.all.count(Outcome::Ok) {
             _ if interrupted => Exit::Interrupted,
             0 => Exit::NothingSucceeded,
+            _ if self.strict && client.is_limited() => Exit::CannotAnswer,
             _ if is_aborted => Exit::Stopped,
             _ => Exit::Ok,
         })
@@ -165,6 +199,11 @@ impl Results {
         }
         match (self.quiet, self.json) {
             (true, _) => {
+                if let Some(client) =
+                    self.words.client.as_ref().filter(|words| words.starts_with("limited"))
+                {
+                    say(&format!("warning: the client was {client}"));
+                }
                 if let Some(warning) = failures(summary) {
                     say(&warning);
                 }
@@ -180,11 +219,34 @@ impl Results {
         }
     }
 
+    /// Says how the run agrees with what its servers counted.
+    fn note_server(&mut self, server: ServerCount, summary: &Summary) {
+        let (words, verdict) = match server.check(&self.folder, summary, self.window) {
+            Ok(checked) => checked,
+            Err(error) => {
+                (vec![format!("not held against the server's count: {error:#}")], json!(null))
+            }
+        };
+        self.manifest.verdicts["server"] = verdict;
+        self.manifest.notices.extend_from_slice(&words);
+        self.words.notices.extend(words);
+    }
+
+    /// Little's law, on ourselves.
+    fn note_in_flight(&mut self, in_flight: InFlight) {
+        self.manifest.verdicts["in_flight"] =
+            json!({ "seen": in_flight.seen_mean(), "by_rows": in_flight.rows_mean() });
+        if let Some(words) = in_flight.contradiction() {
+            self.manifest.notices.push(words.clone());
+            self.words.notices.push(words);
+        }
+    }
+
     /// Says how the run agrees with what the simulated server logged.
     fn note_truth(&mut self, anchor: Anchor) {
         let words = match truth::check_folder(&self.folder, anchor) {
             Ok(check) => {
-                self.manifest.verdicts = truth::manifest(&check);
+                self.manifest.verdicts["truth"] = truth::manifest(&check);
                 truth::words(&check)
             }
             Err(error) => format!("not checked against truth.csv: {error}"),

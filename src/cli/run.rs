@@ -9,14 +9,17 @@ use super::args::RunArgs;
 use super::ask::NotServed;
 use super::console::{complain, print, say};
 use super::content_args::Given;
-use super::live::{Live, stop_on_signals};
+use super::link_args::LinkArgs;
+use super::live::{Finished, Live, stop_on_signals};
 use super::prompts::{self, Prepared};
-use super::reach::ways;
+use super::reach::{SOCKET_URL, ways};
 use super::results::{Ending, Results};
+use super::scraping::{Pages, Scraping};
 use super::server::Server;
+use super::server_count::ServerCount;
 use super::traffic::Traffic;
 use super::{Exit, disk};
-use crate::client::{ProbeError, Retries, Timeouts};
+use crate::client::{Headers, ProbeError, Retries, Timeouts};
 use crate::clock::Utc;
 use crate::metrics::Window;
 use crate::metrics::abort::AbortWatch;
@@ -160,6 +163,7 @@ fn replay(
             return Ok(Exit::Interrupted);
         }
     }
+    let scraping = scraping(args, &server)?;
     let folder = folder.map_or_else(make_folder, Ok)?;
     if let Some(facts) = facts
         && let Some(warning) =
@@ -172,18 +176,22 @@ fn replay(
     let window = Window { warmup: args.limits.warmup, last_due };
     let recorder = Recorder::create(&folder, window, args.output.chunks, args.limits.retries > 0)?
         .with_reader_pace(args.limits.reader_pace);
-    let results = Results::open(args, traffic, facts, &server, &prepared, folder)?;
+    let counted = scraping.map(|scraping| ServerCount::new(scraping, &folder)).transpose()?;
+    let results = Results::open(args, traffic, facts, &server, &prepared, (folder, window))?;
 
     let abort = AbortWatch::new(&args.judgement.abort_on, args.judgement.max_refused);
     let rows = facts.map(|facts| facts.rows);
-    let mut live = Live::new(recorder, texts, rows, args.output.quiet, abort, stop.clone());
+    let mut live =
+        Live::new((recorder, counted), texts, rows, args.output.quiet, abort, stop.clone());
     if let Some(words) = shortage(&setup, facts) {
         say(&format!("warning: {words}"));
     }
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
-    let (recorder, sent, anchor, aborted) = live.finish();
+    let Finished { recorder, server: counted, sent, in_flight, anchor, aborted } = live.finish();
     let ending = Ending {
         anchor,
+        server: counted,
+        in_flight,
         interrupted: *stop.borrow() == Stop::All && ran.is_ok(),
         stopped: ran.as_ref().err().map(first_line),
         aborted: aborted.map(|reason| reason.to_string()),
@@ -206,6 +214,44 @@ pub(super) fn why(error: ReplayError<TraceError, anyhow::Error>) -> anyhow::Erro
         ReplayError::Plan(error) => error.into(),
         ReplayError::Content(error) => error.into(),
         ReplayError::Caller(error) => error,
+    }
+}
+
+/// The servers' metrics pages, where they may be read and can be.
+fn scraping(args: &RunArgs, server: &Server) -> anyhow::Result<Option<Scraping>> {
+    let reach = &args.reach;
+    let (given, off) = (&reach.metrics, reach.metrics.iter().any(|url| url == "off"));
+    anyhow::ensure!(!off || given.len() == 1, "--metrics off takes no other --metrics beside it");
+    let pages = match server.simulated_url() {
+        _ if off => return Ok(None),
+        Some(url) if given.is_empty() => Pages {
+            urls: vec![url],
+            are_pages: false,
+            link: LinkArgs::default(),
+            headers: Headers::default(),
+        },
+        _ if given.is_empty() && !reach.may_probe() => return Ok(None),
+        _ => {
+            let (link, headers) = (reach.link.clone(), reach.link.headers()?);
+            let are_pages = !given.is_empty();
+            let mut urls = if are_pages { given.clone() } else { args.target.url.clone() };
+            if urls.is_empty() {
+                urls.push(SOCKET_URL.to_owned());
+            }
+            Pages { urls, are_pages, link, headers }
+        }
+    };
+    let are_pages = pages.are_pages;
+    match Scraping::start(pages) {
+        Ok(scraping) => Ok(Some(scraping)),
+        Err(error) if are_pages => Err(error),
+        Err(error) => {
+            say(&format!(
+                "note: no metrics page, so nobody else counts this run's tokens: {}",
+                first_line(&error)
+            ));
+            Ok(None)
+        }
     }
 }
 

@@ -170,6 +170,11 @@ impl Server {
         self.ways.iter().map(endpoint).collect()
     }
 
+    /// Where a simulated server that was started for this run is.
+    pub(super) fn simulated_url(&self) -> Option<String> {
+        self.child.as_ref().map(|child| format!("http://127.0.0.1:{}", child.port()))
+    }
+
     /// For a question to the first one's tokenizer.
     pub(super) fn tokenize_path(&self) -> String {
         self.ways.first().map(|way| way.target.tokenize_path()).unwrap_or_default()

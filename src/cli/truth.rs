@@ -59,7 +59,7 @@ pub(super) fn manifest(check: &TruthCheck) -> Value {
             [50, 99, 100].map(|p| agreement.percentile(p).map(Nanos::as_millis_f64));
         json!({ "p50_ms": p50, "p99_ms": p99, "max_ms": max })
     };
-    json!({ "truth": {
+    json!({
         "matched": check.matched,
         "missing": check.missing,
         "miscounted": check.miscounted,
@@ -67,5 +67,5 @@ pub(super) fn manifest(check: &TruthCheck) -> Value {
         "ttft_error": figures(&check.ttft),
         "gap_p50_error": figures(&check.gap_p50),
         "gap_p99_error": figures(&check.gap_p99),
-    }})
+    })
 }

@@ -54,6 +54,22 @@ pub struct Second {
     pub client_cpu: Option<f64>,
     /// The client's memory in RAM, in bytes; the largest reading.
     pub client_rss: Option<u64>,
+    /// What the servers said of it.
+    pub server: ServerSecond,
+}
+
+/// What servers count themselves: growth from the reading at the second's beginning to the one at its
+/// end, and what was so at its end. `None` where they were not asked or did not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ServerSecond {
+    /// Completion tokens.
+    pub output_tok: Option<f64>,
+    /// Prompt tokens.
+    pub input_tok: Option<f64>,
+    /// Requests in the batch.
+    pub running: Option<f64>,
+    /// Requests that wait for a place.
+    pub waiting: Option<f64>,
 }
 
 /// Figures of one second's values.
@@ -89,6 +105,7 @@ struct Open {
     lag: Pool,
     cpu: Option<Nanos>,
     rss: Option<u64>,
+    server: ServerSecond,
 }
 
 /// The seconds of a run.
@@ -160,6 +177,13 @@ impl Timeline {
         }
     }
 
+    /// Notes what the servers said of a second.
+    pub fn server(&mut self, second: u64, said: ServerSecond) {
+        if let Some(open) = self.slot(second) {
+            open.server = said;
+        }
+    }
+
     fn at(&mut self, at: Nanos, change: impl FnOnce(&mut Open)) {
         let second = at.0 / NS_PER_S;
         self.seen = self.seen.max(second + 1);
@@ -207,6 +231,7 @@ impl Timeline {
             lag: Ranks::of(&open.lag),
             client_cpu: open.cpu.map(Nanos::as_secs_f64),
             client_rss: open.rss,
+            server: open.server,
         })
     }
 

@@ -38,6 +38,8 @@ pub struct RunFacts {
     pub cache_unasked_tok: Option<u32>,
     /// The client's own error, where it was measured before the run.
     pub own_error: Option<OwnError>,
+    /// Whether this client kept up, and why not.
+    pub client: Option<String>,
     /// Further sentences for the end.
     pub notices: Vec<String>,
 }
@@ -67,6 +69,9 @@ pub fn render(summary: &Summary, facts: &RunFacts, color: bool) -> String {
     page.tokens(&summary.all);
     page.rates(summary);
     page.durations(summary);
+    if let Some(client) = &facts.client {
+        page.line("client", client);
+    }
     page.table(summary, facts.own_error.as_ref());
     page.warnings(summary, facts);
     page.notes(summary, facts);

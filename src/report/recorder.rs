@@ -12,7 +12,7 @@ use super::folder::Folder;
 use super::intervals_csv::IntervalsFile;
 use super::timeline_csv::TimelineFile;
 use super::whole_lines::WholeLines;
-use crate::metrics::timeline::{HELD_LIMIT, Timeline};
+use crate::metrics::timeline::{HELD_LIMIT, ServerSecond, Timeline};
 use crate::metrics::{Metrics, Summary, Window};
 use crate::record::csv::RowWriter;
 use crate::record::{ReaderPace, Row, StreamRecord};
@@ -166,6 +166,11 @@ impl Recorder {
     /// Notes that this process held so many bytes of RAM at `at`.
     pub fn memory(&mut self, at: Nanos, bytes: u64) {
         self.timeline.memory(at, bytes);
+    }
+
+    /// Notes what the servers said of a second of the run.
+    pub fn server(&mut self, second: u64, said: ServerSecond) {
+        self.timeline.server(second, said);
     }
 
     /// Takes a finished request. Its values count even when its row cannot be written.

@@ -12,7 +12,7 @@ use crate::metrics::timeline::Second;
 use crate::units::{NS_PER_MS, NS_PER_S, Nanos};
 
 /// The columns, in order.
-pub const TIMELINE_HEADER: [&str; 15] = [
+pub const TIMELINE_HEADER: [&str; 19] = [
     "t_s",
     "utc",
     "due",
@@ -27,6 +27,10 @@ pub const TIMELINE_HEADER: [&str; 15] = [
     "lag_p99_ms",
     "lag_max_ms",
     "client_cpu",
+    "server_output_tok",
+    "server_input_tok",
+    "server_running",
+    "server_waiting",
     "client_rss_mb",
 ];
 
@@ -54,6 +58,7 @@ impl TimelineFile {
                 format!("{}.{:06}", span.0 / NS_PER_MS, span.0 % NS_PER_MS)
             })
         };
+        let figure = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         self.file.write(&[
             second.t_s.to_string(),
             self.utc(second.t_s),
@@ -69,6 +74,10 @@ impl TimelineFile {
             ms(second.lag.p99),
             ms(second.lag.max),
             second.client_cpu.map_or_else(String::new, |share| format!("{share:.4}")),
+            figure(second.server.output_tok),
+            figure(second.server.input_tok),
+            figure(second.server.running),
+            figure(second.server.waiting),
             second
                 .client_rss
                 .map_or_else(String::new, |bytes| format!("{:.2}", bytes as f64 / 1e6)),
@@ -82,9 +91,14 @@ impl TimelineFile {
     /// The wall clock at the beginning of a second, to the millisecond.
     fn utc(&self, t_s: u64) -> String {
         let ns = self.t0_utc_ns.map(|t0| t0 + i128::from(t_s) * i128::from(NS_PER_S));
-        let instant = ns.and_then(|ns| jiff::Timestamp::from_nanosecond(ns).ok());
-        instant.map_or_else(String::new, |instant| format!("{instant:.3}"))
+        ns.map_or_else(String::new, utc_ms)
     }
+}
+
+/// Nanoseconds since 1970 as a date and time to the millisecond; empty beyond what dates can say.
+pub(super) fn utc_ms(ns: i128) -> String {
+    let instant = jiff::Timestamp::from_nanosecond(ns).ok();
+    instant.map_or_else(String::new, |instant| format!("{instant:.3}"))
 }
 
 #[cfg(test)]
@@ -104,7 +118,7 @@ mod tests {
         let text = std::fs::read_to_string(path).expect("the file");
         assert_eq!(
             text.lines().nth(1),
-            Some("3,2026-11-30T12:00:03.250Z,2,0,0,0,0,0,0,,,,,0.2500,12.35")
+            Some("3,2026-11-30T12:00:03.250Z,2,0,0,0,0,0,0,,,,,0.2500,,,,,12.35")
         );
     }
 }

@@ -14,6 +14,7 @@ mod prompts;
 mod reach;
 mod replay;
 mod retries;
+mod server_count;
 mod sessions;
 mod sockets;
 mod survival;

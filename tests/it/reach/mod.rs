@@ -4,7 +4,7 @@
 mod http2;
 mod preflight;
 mod secrets;
-mod server;
+pub(crate) mod server;
 mod targets;
 mod tls;
 mod watch;

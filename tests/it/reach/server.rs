@@ -6,50 +6,50 @@ use std::sync::{Arc, Mutex};
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// Method, target and version.
-    pub(super) line: String,
+    pub(crate) line: String,
     /// Header lines, names in lower case.
-    pub(super) headers: Vec<String>,
-    pub(super) body: String,
+    pub(crate) headers: Vec<String>,
+    pub(crate) body: String,
 }
 
 impl Asked {
-    pub(super) fn is_post(&self) -> bool {
+    pub(crate) fn is_post(&self) -> bool {
         self.line.starts_with("POST ")
     }
 
     /// Whether it is one of the questions about prompt lengths before a run.
-    pub(super) fn is_calibration(&self) -> bool {
+    pub(crate) fn is_calibration(&self) -> bool {
         self.line.contains("/tokenize ") || self.body.contains("tokens\":1,")
     }
 }
 
 /// A header line after which the server closes the connection, without a word of it to the client.
-pub(super) const CLOSES: &str = "x-test: closes\r\n";
+pub(crate) const CLOSES: &str = "x-test: closes\r\n";
 
 /// Whatever a connection is.
-pub(super) trait Duplex: Read + Write {}
+pub(crate) trait Duplex: Read + Write {}
 impl<T: Read + Write> Duplex for T {}
 
 /// What answers: the bytes of a whole response, head included.
-pub(super) type Answer = fn(&Asked) -> String;
+pub(crate) type Answer = fn(&Asked) -> String;
 
 /// A listening server; it serves until the process ends.
 #[derive(Clone)]
-pub(super) struct Server {
-    pub(super) port: u16,
-    pub(super) log: Arc<Mutex<Vec<Asked>>>,
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    pub(crate) log: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Server {
     /// Plain HTTP on a free port of loopback.
-    pub(super) fn start(answer: Answer) -> Self {
+    pub(crate) fn start(answer: Answer) -> Self {
         Self::over(answer, |socket| Some(Box::new(socket)))
     }
 
     /// The same over whatever `wrap` makes of a socket.
-    pub(super) fn over(
+    pub(crate) fn over(
         answer: Answer,
         wrap: impl Fn(TcpStream) -> Option<Box<dyn Duplex>> + Send + Sync + 'static,
     ) -> Self {
@@ -57,7 +57,7 @@ impl Server {
     }
 
     /// The same on a listener that is there.
-    pub(super) fn on(
+    pub(crate) fn on(
         listener: TcpListener,
         answer: Answer,
         wrap: impl Fn(TcpStream) -> Option<Box<dyn Duplex>> + Send + Sync + 'static,
@@ -78,16 +78,16 @@ impl Server {
         server
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.log.lock().expect("no panic elsewhere").clone()
     }
 
     /// Rows and preflights.
-    pub(super) fn posts(&self) -> Vec<Asked> {
+    pub(crate) fn posts(&self) -> Vec<Asked> {
         self.asked()
             .into_iter()
             .filter(|asked| asked.is_post() && !asked.is_calibration())
@@ -96,7 +96,7 @@ impl Server {
 }
 
 /// Serves one connection until the client leaves it.
-pub(super) fn serve(connection: Box<dyn Duplex>, answer: Answer, log: &Mutex<Vec<Asked>>) {
+pub(crate) fn serve(connection: Box<dyn Duplex>, answer: Answer, log: &Mutex<Vec<Asked>>) {
     let mut connection = BufReader::new(connection);
     while let Some(asked) = read_request(&mut connection) {
         let response = answer(&asked);
@@ -130,7 +130,7 @@ fn read_request(connection: &mut impl BufRead) -> Option<Asked> {
 }
 
 /// A response with a body of known length.
-pub(super) fn response(status: &str, content_type: &str, body: &str) -> String {
+pub(crate) fn response(status: &str, content_type: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
@@ -138,12 +138,12 @@ pub(super) fn response(status: &str, content_type: &str, body: &str) -> String {
 }
 
 /// A model list, or an answer of four tokens in one piece.
-pub(super) fn good(asked: &Asked) -> String {
+pub(crate) fn good(asked: &Asked) -> String {
     if asked.is_post() { stream(4, "") } else { models(asked) }
 }
 
 /// A list of one model; nothing else is known.
-pub(super) fn models(asked: &Asked) -> String {
+pub(crate) fn models(asked: &Asked) -> String {
     if asked.line.contains("/v1/models") {
         let list = r#"{"object":"list","data":[{"id":"m-1","owned_by":"nobody"}]}"#;
         response("200 OK", "application/json", list)
@@ -153,7 +153,7 @@ pub(super) fn models(asked: &Asked) -> String {
 }
 
 /// A stream of `count` tokens and a usage, with `extra` head lines.
-pub(super) fn stream(count: u32, extra: &str) -> String {
+pub(crate) fn stream(count: u32, extra: &str) -> String {
     let mut body = String::new();
     for _ in 0..count {
         body +=
