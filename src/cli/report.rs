@@ -78,5 +78,5 @@ fn facts(folder: &Folder) -> RunFacts {
     let interrupted = manifest.interrupted;
     let stopped = manifest.stopped.filter(|_| !interrupted);
     let (model, own_error) = (manifest.model, manifest.calibration);
-    RunFacts { client, target, model, interrupted, stopped, own_error, notices, ..facts }
+    RunFacts { target, model, interrupted, stopped, own_error, client, notices, ..facts }
 }
