@@ -59,7 +59,7 @@ fn record(row: u64) -> StreamRecord {
         sent: Some(due + Nanos(40_123)),
         http_status: Some(200),
         outcome: Outcome::Ok,
-        request_id: Some(format!("chatcmpl-7c52c7a4e1f94a2c{row:04}").into()),
+        request_id: Some(format!("chatcmpl-7c52c7a4e1f94a2c{row:04}")),
         ..StreamRecord::default()
     };
     for token in 0..200 {

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
                         for read in &reads {
                             decoder
                                 .feed(black_box(read), |event| {
-                                    seen += usize::from(!event.data.is_empty())
+                                    seen += usize::from(!event.data.is_empty());
                                 })
                                 .expect("short events");
                         }
