@@ -103,7 +103,7 @@ pub(super) struct ShapeArgs {
           conflicts_with = "rate")]
     pub(super) speed: Speed,
     /// Send R requests a second, by the method of --scale; rows without times of their own arrive so
-    #[arg(long, value_name = "R")]
+    #[arg(long, value_name = "R", conflicts_with = "concurrency")]
     pub(super) rate: Option<Rate>,
     /// How --rate is brought about: compress (time runs faster or slower), thin (sessions are left out),
     /// clone (sent several times at once), per-client (each class by itself)

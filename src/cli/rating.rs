@@ -66,16 +66,20 @@ impl Rating {
 
     /// Learns the source's own rate and grain from its rows within the window.
     pub(super) fn settle(&mut self, rows: Rows, shape: &Shape) -> anyhow::Result<()> {
-        let window = Shape { from: shape.from, to: shape.to, ..Shape::default() };
+        let Shape { from, to, limit, duration, .. } = *shape;
+        let window = Shape { from, to, limit, duration, ..Shape::default() };
         let mut before = Side::default();
+        let (mut count, mut last) = (0_u64, Nanos::ZERO);
         for planned in plan(rows, &window) {
             let planned = planned?;
             before.add(planned.due, &planned.request);
+            count += 1;
+            // A turn that waits for another has no due time, but a recorded one.
+            last = last.max(planned.request.at.since(from.unwrap_or(Nanos::ZERO)));
         }
         self.grain = before.arrivals.least_gap().unwrap_or(Nanos::ZERO);
         if let (Some(wanted), TraceClock::Common) = (self.rate, self.clock) {
-            let last_s = before.arrivals.span().map_or(0.0, |(_, last)| last.as_secs_f64());
-            let recorded = before.arrivals.rows() as f64 / last_s;
+            let recorded = count as f64 / last.as_secs_f64();
             self.factor = Some(self.method.factor(recorded, wanted)?);
         }
         if self.clock == TraceClock::Common {
@@ -123,6 +127,11 @@ impl Rating {
         self.factor.map(|factor| (self.method, factor))
     }
 
+    /// Whether rows get times that they did not have.
+    pub(super) fn sets_times(&self) -> bool {
+        self.rate.is_some() && self.clock != TraceClock::Common
+    }
+
     /// What became of rounded times, where anything did.
     pub(super) fn dequantise(&self) -> Option<Dequantise> {
         (self.dequantise == Dequantise::Uniform).then_some(self.dequantise)
@@ -143,12 +152,23 @@ impl Rating {
                     .to_owned(),
             );
         }
+        if self.rate.is_none() && self.clock == TraceClock::PerSession {
+            notices.push(
+                "every session counts from its own start, and the trace does not say when that was: all \
+                 begin together; --rate R spreads them so that R requests a second arrive"
+                    .to_owned(),
+            );
+        }
         if let (Some(rate), true) = (self.rate, self.clock != TraceClock::Common) {
-            let what = if self.clock == TraceClock::Absent { "rows" } else { "sessions" };
-            notices.push(format!(
-                "{what} start at random (Poisson), so that {} requests a second come once they overlap",
-                rate.per_s()
-            ));
+            let rate = rate.per_s();
+            notices.push(if self.clock == TraceClock::Absent {
+                format!("rows arrive at random (Poisson), {rate} a second")
+            } else {
+                format!(
+                    "sessions start at random (Poisson), so that {rate} requests a second come once enough \
+                     of them overlap"
+                )
+            });
         }
         notices
     }

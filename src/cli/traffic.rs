@@ -1,24 +1,24 @@
 //! The source of a run: a trace or a workload, shaped into a plan.
 
+mod words;
+
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::args::{ReadArgs, ShapeArgs};
 use super::console::say;
-use super::fidelity;
 use super::rating::{Rating, Rows};
 use crate::client::dialect::Api;
-use crate::metrics::fidelity::SentFigures;
 use crate::schedule::fidelity::FidelityFigures;
 use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
+use crate::trace::Request;
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceClock, TraceError};
 use crate::units::Nanos;
+use crate::workload::servegen::{self, ServeGen};
 use crate::workload::{self, Closed, Workload};
 
 /// Where the rows come from, and how they are shaped.
@@ -39,6 +39,7 @@ pub(super) struct Traffic {
 enum Kind {
     Trace(Arc<Trace>),
     Workload(Arc<Workload>),
+    Clients(Arc<ServeGen>),
 }
 
 impl Kind {
@@ -47,6 +48,7 @@ impl Kind {
         Ok(match self {
             Self::Trace(trace) => trace.rows()?,
             Self::Workload(workload) => Box::new(workload.rows(seed).map(Ok)),
+            Self::Clients(clients) => Box::new(clients.rows(seed).map(Ok)),
         })
     }
 }
@@ -59,11 +61,23 @@ impl Traffic {
         shaping: &ShapeArgs,
         api: Api,
     ) -> anyhow::Result<Self> {
+        // A closed loop sends without looking at times.
+        Self::open_with(path, reading, shaping, api, shaping.concurrency.is_none())
+    }
+
+    /// Opens the source to look at it, or to send it; only who sends by the clock `wants_times`.
+    pub(super) fn open_with(
+        path: &Path,
+        reading: &ReadArgs,
+        shaping: &ShapeArgs,
+        api: Api,
+        wants_times: bool,
+    ) -> anyhow::Result<Self> {
         let mut shape = shape(shaping);
         let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or("run");
-        if path.extension() == Some(OsStr::new("toml")) {
+        let (kind, name, clock, rows) = if path.extension() == Some(OsStr::new("toml")) {
             let workload = workload::load(path)?;
-            if !workload.has_end() && shape.duration.is_none() && shape.limit.is_none() {
+            if !workload.has_end() && shaping.duration.is_none() && shaping.limit.is_none() {
                 bail!(
                     "{} has no end of its own\nhint: give --duration 60s or --limit 1000, or set \
                      `duration` in the file",
@@ -72,41 +86,33 @@ impl Traffic {
             }
             shape.closed_loop |= workload.closed().is_some();
             let name = workload.name().to_owned();
-            let rating = Rating::new(shaping, TraceClock::Common, None, &name)?;
-            return Self {
-                kind: Kind::Workload(Arc::new(workload)),
-                name,
-                shape,
-                seed: shaping.seed,
-                repeat: shaping.repeat,
-                api,
-                path: path.to_owned(),
-                rating,
-                notices: Vec::new(),
-                fidelity: None,
+            (Kind::Workload(Arc::new(workload)), name, TraceClock::Common, None)
+        } else if path.is_dir() && servegen::is_servegen(path) {
+            let clients = servegen::load(path)?;
+            let (name, rows) = (clients.name().to_owned(), clients.requests());
+            (Kind::Clients(Arc::new(clients)), name, TraceClock::Common, Some(rows))
+        } else {
+            let is_stdin = path == Path::new("-");
+            if is_stdin && shaping.repeat > 1 {
+                bail!("--repeat: standard input can be read once only\nhint: give a file");
             }
-            .settled();
-        }
-        let input =
-            if path == Path::new("-") { Input::Stdin } else { Input::File(path.to_owned()) };
-        if shaping.repeat > 1 && matches!(input, Input::Stdin) {
-            bail!("--repeat: standard input can be read once only\nhint: give a file");
-        }
-        let name = if matches!(input, Input::Stdin) { "stdin" } else { stem };
-        let trace = read::open(input, read_options(reading))?;
-        // A closed loop sends without looking at times.
-        let clock = if shape.closed_loop { TraceClock::Common } else { trace.clock() };
-        let rows_read = trace.facts().map(|facts| facts.rows_read);
-        let rating = Rating::new(shaping, clock, rows_read, name)?;
+            let input = if is_stdin { Input::Stdin } else { Input::File(path.to_owned()) };
+            let name = if is_stdin { "stdin" } else { stem };
+            let trace = read::open(input, read_options(reading))?;
+            let wants_times = wants_times || shaping.rate.is_some();
+            let clock = if wants_times { trace.clock() } else { TraceClock::Common };
+            let rows = trace.facts().map(|facts| facts.rows_read);
+            (Kind::Trace(Arc::new(trace)), name.to_owned(), clock, rows)
+        };
         Self {
-            kind: Kind::Trace(Arc::new(trace)),
-            name: name.to_owned(),
+            rating: Rating::new(shaping, clock, rows, &name)?,
+            kind,
+            name,
             shape,
             seed: shaping.seed,
             repeat: shaping.repeat,
             api,
             path: path.to_owned(),
-            rating,
             notices: Vec::new(),
             fidelity: None,
         }
@@ -142,15 +148,31 @@ impl Traffic {
         self.notices = match &self.kind {
             Kind::Trace(trace) => trace.notices().to_vec(),
             Kind::Workload(_) => Vec::new(),
+            Kind::Clients(clients) => clients.notices().to_vec(),
         };
         self.notices.extend(self.rating.notices());
         Ok(self)
     }
 
-    /// Whether the rows can be counted before they are sent: not those of a stream, nor of a workload
+    /// The trace, where the source is one.
+    pub(super) fn trace(&self) -> Option<&Trace> {
+        match &self.kind {
+            Kind::Trace(trace) => Some(trace),
+            _ => None,
+        }
+    }
+
+    /// Whether rows come by one clock, their own or that of a rate.
+    pub(super) fn has_times(&self) -> bool {
+        self.trace().is_none_or(|trace| trace.clock() == TraceClock::Common)
+            || self.rating.sets_times()
+    }
+
+    /// Whether the rows cannot be counted before they are sent: those of a stream, and of a workload
     /// without an end in a closed loop, where time alone ends the run.
     fn is_stream(&self) -> bool {
         match &self.kind {
+            Kind::Clients(_) => false,
             Kind::Trace(trace) => trace.facts().is_none(),
             Kind::Workload(workload) => {
                 self.shape.closed_loop && self.shape.limit.is_none() && !workload.has_rows_end()
@@ -161,14 +183,22 @@ impl Traffic {
     /// The closed loop that the workload asks for, if it does.
     pub(super) fn closed(&self) -> Option<(Closed, Option<Nanos>)> {
         match &self.kind {
-            Kind::Trace(_) => None,
+            Kind::Trace(_) | Kind::Clients(_) => None,
             Kind::Workload(workload) => Some((workload.closed()?, workload.duration())),
         }
     }
 
-    /// A pause, as the plan's speed makes it.
-    pub(super) fn shorten(&self, pause: Nanos) -> Nanos {
-        self.shape.speed.shorten(pause)
+    /// The planned rows, each at the time at which it is due; later turns, whose due time nobody knows
+    /// yet, at their own, as the speed makes it.
+    pub(super) fn shaped_rows(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<Request, TraceError>> + use<>, TraceError> {
+        let (speed, from) = (self.shape.speed, self.shape.from.unwrap_or_default());
+        Ok(self.plan()?.map(move |planned| {
+            let planned = planned?;
+            let own = speed.shorten(planned.request.at.since(from));
+            Ok(Request { at: planned.due.unwrap_or(own), ..planned.request })
+        }))
     }
 
     pub(super) fn name(&self) -> &str {
@@ -183,7 +213,7 @@ impl Traffic {
     /// What a workload wants in every body.
     pub(super) fn request_body(&self) -> Option<&RawValue> {
         match &self.kind {
-            Kind::Trace(_) => None,
+            Kind::Trace(_) | Kind::Clients(_) => None,
             Kind::Workload(workload) => workload.request(),
         }
     }
@@ -221,7 +251,7 @@ impl Traffic {
             }
         }
         // A generator may go on for ever; a file is worth reading to its end for what was left out.
-        if let Kind::Trace(_) = self.kind {
+        if !matches!(self.kind, Kind::Workload(_)) {
             plan.read_rest()?;
         }
         self.fidelity = plan.fidelity().map(|both| both.figures(self.rating.before()));
@@ -271,138 +301,11 @@ impl Traffic {
         schedule::write_plan(out, self.plan()?).with_context(failed)
     }
 
-    /// The plan in words, a line or two each for source, time and tokens.
-    pub(super) fn describe(&self, facts: &PlanFacts) -> String {
-        let mut text = format!("plan: {} rows of {}", facts.rows, self.source_words());
-        if let (Some(first), Some(last)) = (facts.first_due, facts.last_due) {
-            // As the summary counts: over the window from `t0` to the last due time.
-            let span = last.as_secs_f64();
-            let _ = write!(
-                text,
-                ", due from {:.3} s to {:.3} s",
-                first.as_secs_f64(),
-                last.as_secs_f64()
-            );
-            if span > 0.0 {
-                let _ = write!(text, " ({:.2} req/s)", facts.rows as f64 / span);
-            }
-        } else if self.shape.closed_loop {
-            text.push_str(", each due when a slot comes free");
-        }
-        let (input, output) = (facts.input_tok, facts.output_tok);
-        let _ = writeln!(text, "\n      {input} prompt tokens, {output} completion tokens");
-        for (count, what) in [
-            (facts.repeats, "repeats of the source, end to end"),
-            (facts.left_out, "rows outside the window"),
-            (facts.past_end, "rows past the limit or the duration"),
-            (facts.cut_sessions, "sessions cut by the limit or the duration"),
-            (facts.clipped_input, "prompts clipped"),
-            (facts.clipped_output, "completions clipped"),
-            (facts.clipped_to_server, "rows clipped to what the server takes"),
-            (facts.shortened_gaps, "gaps shortened"),
-            (facts.think_rows, "later turns, each due a pause after the end of the one before"),
-        ] {
-            if count > 0 {
-                let _ = writeln!(text, "      {count} {what}");
-            }
-        }
-        if !facts.plan_hash.is_empty() {
-            let _ = writeln!(text, "      plan hash {}, seed {}", facts.plan_hash, self.seed);
-        }
-        text
-    }
-
-    /// Why a plan without rows has none.
-    pub(super) fn nothing_left(&self, facts: &PlanFacts) -> String {
-        let read = facts.left_out + facts.past_end;
-        format!(
-            "no rows are left of {} ({read} read, {} outside the window)\nhint: look at --from, --to, \
-             --limit and --duration",
-            self.source_words(),
-            facts.left_out
-        )
-    }
-
-    fn source_words(&self) -> String {
-        match &self.kind {
-            Kind::Trace(trace) => format!("{} ({} trace)", self.name, trace.format()),
-            Kind::Workload(_) => format!("{} (workload)", self.name),
-        }
-    }
-
-    /// The source as the manifest keeps it.
-    pub(super) fn manifest(&self, plan: Option<&PlanFacts>) -> Value {
-        let source = match &self.kind {
-            Kind::Workload(_) => json!({ "kind": "workload", "name": self.name }),
-            Kind::Trace(trace) => {
-                let facts = trace.facts().map(|facts| {
-                    json!({
-                        "rows_read": facts.rows_read,
-                        "rows_kept": facts.rows_kept,
-                        "rows_failed": facts.rows_failed,
-                        "rows_raised": facts.rows_raised,
-                        "rows_moved": facts.rows_moved,
-                        "input_tok": facts.input_tok,
-                        "output_tok": facts.output_tok,
-                    })
-                });
-                let format = trace.format().to_string();
-                json!({ "kind": "trace", "name": self.name, "format": format, "facts": facts })
-            }
-        };
-        let plan = plan.map(|facts| {
-            json!({
-                "rows": facts.rows,
-                "repeats": facts.repeats,
-                "first_due_s": facts.first_due.map(Nanos::as_secs_f64),
-                "last_due_s": facts.last_due.map(Nanos::as_secs_f64),
-                "input_tok": facts.input_tok,
-                "output_tok": facts.output_tok,
-                "left_out": facts.left_out,
-                "past_end": facts.past_end,
-                "cut_sessions": facts.cut_sessions,
-                "clipped_input": facts.clipped_input,
-                "clipped_output": facts.clipped_output,
-                "clipped_to_server": facts.clipped_to_server,
-                "shortened_gaps": facts.shortened_gaps,
-            })
-        });
-        let scale = self
-            .rating
-            .scale()
-            .map(|(method, factor)| json!({ "method": method.to_string(), "factor": factor }));
-        let dequantise = self.rating.dequantise().map(|how| how.to_string());
-        json!({ "source": source, "plan": plan, "scale": scale, "dequantise": dequantise })
-    }
-
-    /// What was asked and planned, and what was sent where that is known, as the manifest keeps it.
-    pub(super) fn fidelity(&self, sent: Option<&SentFigures>) -> Value {
-        let planned = self.fidelity.as_ref();
-        if planned.is_none() && sent.is_none() {
-            return Value::Null;
-        }
-        json!({ "plan": planned, "sent": sent })
-    }
-
-    /// The same in words.
-    pub(super) fn fidelity_words(&self, sent: Option<&SentFigures>) -> Option<String> {
-        self.fidelity.as_ref().map(|figures| fidelity::words(figures, sent))
-    }
-
-    /// How the source got its rate, as the manifest keeps it.
-    pub(super) fn scale(&self) -> (String, f64) {
-        match self.rating.scale() {
-            _ if self.shape.closed_loop => ("closed".to_owned(), 1.0),
-            Some((method, factor)) => (method.to_string(), factor),
-            None => ("compress".to_owned(), self.shape.speed.as_f64()),
-        }
-    }
-
     /// What could not be said before the rows were read: counts on a stream.
     pub(super) fn late_notices(&self) -> Vec<String> {
         match &self.kind {
             Kind::Trace(trace) => trace.late_notices(),
-            Kind::Workload(_) => Vec::new(),
+            Kind::Workload(_) | Kind::Clients(_) => Vec::new(),
         }
     }
 

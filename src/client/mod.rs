@@ -12,6 +12,8 @@ mod failure;
 mod framing;
 mod head;
 mod http1;
+#[cfg(test)]
+mod http1_oracle;
 mod http2;
 mod keep_alive;
 mod limit;
@@ -114,8 +116,8 @@ impl Client {
         Rc::new(Self { pool, clock, t0, settings })
     }
 
-    /// Sends one request (again, where that was asked for) and follows its answer to the end; never fails: what goes wrong is in the
-    /// record's outcome. Must run inside a `LocalSet`.
+    /// Sends one request (again, where that was asked for) and follows its answer to the end; never fails:
+    /// what goes wrong is in the record's outcome. Must run where local tasks can be spawned.
     pub async fn perform(
         self: &Rc<Self>,
         record: StreamRecord,

@@ -94,7 +94,8 @@ impl AsyncRead for Stamped {
             Transport::Pipe(pipe) => Pin::new(pipe).poll_read(context, buffer),
         };
         if read.is_ready() {
-            this.last_read.set(Arrival { at: this.clock.now() });
+            // A send that has come due in the meantime does not wait for the other reads.
+            this.last_read.set(Arrival { at: this.clock.now_and_wake() });
         }
         read
     }

@@ -25,7 +25,7 @@ use crate::units::Nanos;
 const ERROR_BODY_LIMIT: usize = 64 * 1024;
 /// After so many reads a stream lets the others have a turn: one that always has bytes must not hold
 /// up a send that is due.
-const READS_AT_ONCE: u32 = 16;
+const READS_AT_ONCE: u32 = 4;
 /// How long after `[DONE]` the end of the body may take before the connection is given up.
 const END_OF_BODY_LIMIT: Nanos = Nanos::from_secs(1);
 
@@ -186,27 +186,27 @@ impl<'a> Stream<'a> {
         let (watch, clock) = (self.watch, &self.client.clock);
         let followed = watch.follow(clock, |context| {
             loop {
-                let mut decoded = Ok(());
+                let mut outcome = Ok(());
                 let read = exchange.poll_read(context, |bytes, arrival| {
                     self.watch.saw_byte(arrival.at);
-                    if decoded.is_ok() && !self.done {
-                        decoded = self.decode(&mut decoder, Some(bytes), arrival.at);
+                    if outcome.is_ok() && !self.done {
+                        outcome = self.decode(&mut decoder, Some(bytes), arrival.at);
                     }
                 });
                 match read {
                     Poll::Pending => return Step::Waiting(self.stream_deadline()),
-                    Poll::Ready(_) if decoded.is_err() || self.done => return Step::Ready(decoded),
+                    Poll::Ready(_) if outcome.is_err() || self.done => return Step::Ready(outcome),
                     Poll::Ready(Some(Ok(()))) => {}
                     Poll::Ready(ended) => {
                         let at = exchange.last_read();
-                        let decoded = self.decode(&mut decoder, None, at);
+                        let outcome = self.decode(&mut decoder, None, at);
                         self.record.close.get_or_insert(self.client.offset(at));
                         if let Some(Err(error)) = ended {
                             self.broke = true;
                             self.record.error =
                                 Some(format!("connection broke: {}", chain(&error)));
                         }
-                        return Step::Ready(decoded);
+                        return Step::Ready(outcome);
                     }
                 }
                 reads += 1;

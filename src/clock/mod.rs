@@ -50,7 +50,7 @@ enum Source {
 
 impl Clock {
     /// The machine's monotonic clock. Must be called on the thread whose current-thread runtime will
-    /// await its sleeps, inside that runtime's `LocalSet`: it starts the task that serves the timer.
+    /// await its sleeps, inside that runtime or its `LocalSet`: it starts the task that serves the timer.
     pub fn real() -> io::Result<Self> {
         let timers = Arc::new(Timers::new());
         system_timer::serve(&timers)?;
@@ -70,6 +70,16 @@ impl Clock {
             Source::Real => monotonic(),
             Source::Virtual(time) => time.now(),
         }
+    }
+
+    /// Now, where time passes between two looks at the timer: wakes those whose deadline has passed.
+    #[must_use]
+    pub fn now_and_wake(&self) -> Nanos {
+        let now = self.now();
+        if matches!(self.source, Source::Real) && self.timers.is_due(now) {
+            self.timers.fire(now);
+        }
+        now
     }
 
     /// Sleeps until `deadline`; wakes within the resolution of the system's timer.

@@ -1,6 +1,7 @@
 //! Deadlines and who to wake at them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -15,9 +16,17 @@ pub(super) struct Ticket {
 
 /// The pending sleeps of one clock. The lock is never contended in real time (one thread), and it
 /// is what lets the runtime's idle hook reach the sleepers in virtual time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Timers {
     inner: Mutex<Inner>,
+    /// The earliest deadline, for those who only want to know whether it has passed.
+    earliest: AtomicU64,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self { inner: Mutex::default(), earliest: AtomicU64::new(u64::MAX) }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +52,7 @@ impl Timers {
         let ticket = Ticket { deadline, number: inner.issued };
         let is_first = inner.sleepers.first_key_value().is_none_or(|(first, _)| ticket < *first);
         inner.sleepers.insert(ticket, waker);
+        self.note_earliest(&inner);
         drop(inner);
         if is_first {
             self.wake_server();
@@ -65,7 +75,20 @@ impl Timers {
     }
 
     pub(super) fn remove(&self, ticket: Ticket) {
-        self.lock().sleepers.remove(&ticket);
+        let mut inner = self.lock();
+        inner.sleepers.remove(&ticket);
+        self.note_earliest(&inner);
+    }
+
+    fn note_earliest(&self, inner: &Inner) {
+        let first = inner.sleepers.first_key_value();
+        let earliest = first.map_or(u64::MAX, |(ticket, _)| ticket.deadline.0);
+        self.earliest.store(earliest, Ordering::Relaxed);
+    }
+
+    /// Whether some deadline is not after `now`; takes no lock.
+    pub(super) fn is_due(&self, now: Nanos) -> bool {
+        self.earliest.load(Ordering::Relaxed) <= now.0
     }
 
     pub(super) fn next(&self) -> Option<Nanos> {
@@ -85,6 +108,7 @@ impl Timers {
             match inner.sleepers.first_entry() {
                 Some(entry) if entry.key().deadline <= now => {
                     let waker = entry.remove();
+                    self.note_earliest(&inner);
                     drop(inner);
                     waker.wake();
                     fired = true;

@@ -29,9 +29,9 @@ const TICK: Duration = Duration::from_millis(TICK_SPAN.0 / NS_PER_MS);
 /// From the last preparation to `t0`: time for every worker to arm its timer.
 const LEAD: Nanos = Nanos::from_millis(20);
 
-/// Turns of tasks between two looks at sockets and timer: a send that is due waits for no more than
-/// these, about 0.1 ms.
-const TURNS_PER_LOOK: u32 = 16;
+/// Turns of streams between two looks at what is due, at sockets and at the timer: a send that is due
+/// waits for no more than these, some 50 µs where each turn is one read of one token.
+const TURNS_PER_LOOK: u32 = 8;
 
 /// The workers of a run, seen from the thread that started them.
 pub(super) struct Crew<'scope> {
@@ -163,8 +163,8 @@ impl Seat {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .event_interval(TURNS_PER_LOOK)
-            .build()?;
-        tokio::task::LocalSet::new().block_on(&runtime, async move {
+            .build_local(tokio::runtime::LocalOptions::default())?;
+        runtime.block_on(async move {
             let clock = Clock::real()?;
             let _ = ready.send(());
             // Held on to, it would keep the leader waiting for workers that never came to be.

@@ -4,6 +4,7 @@
 //! a row will be sent (that is [`crate::schedule`]) or how its prompt is worded
 //! ([`crate::prompt`]): no clock, no socket, no runtime.
 
+pub mod ids;
 pub mod lint;
 pub mod read;
 pub mod stats;

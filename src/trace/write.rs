@@ -9,7 +9,8 @@ use std::io::{self, Write};
 
 use serde_json::value::RawValue;
 
-use super::Request;
+use super::ids::scoped;
+use super::{Prefix, Request};
 use crate::units::{NS_PER_MS, Nanos};
 
 /// Tokens in a block of Mooncake's.
@@ -204,7 +205,9 @@ fn mooncake(request: &Request) -> Result<Row<'_>, WriteError> {
     row.number("timestamp", &millis(request.at));
     row.number("input_length", &request.input_tok);
     row.number("output_length", &request.output_tok);
-    row.number("hash_ids", &list(&mooncake_ids(request)?));
+    if let Some(prefix) = &request.prefix {
+        row.number("hash_ids", &list(&mooncake_ids(request, prefix)?));
+    }
     row.text("session_id", request.session.as_deref());
     if let Some(think) = request.think {
         row.number("delay", &millis(think));
@@ -219,11 +222,8 @@ fn mooncake(request: &Request) -> Result<Row<'_>, WriteError> {
 
 /// An id for every 512 tokens of the prompt, the last, partial block too. Smaller blocks are joined; what
 /// no block tells of gets ids that no other row has.
-fn mooncake_ids(request: &Request) -> Result<Vec<u64>, WriteError> {
-    let (blocks, block_tok) = request
-        .prefix
-        .as_ref()
-        .map_or((&[][..], MOONCAKE_BLOCK_TOK), |own| (&own.blocks[..], own.block_tok));
+fn mooncake_ids(request: &Request, prefix: &Prefix) -> Result<Vec<u64>, WriteError> {
+    let (blocks, block_tok) = (&prefix.blocks[..], prefix.block_tok);
     if block_tok == 0 || !MOONCAKE_BLOCK_TOK.is_multiple_of(block_tok) {
         let what = "has blocks that do not make up 512 tokens, which Mooncake's rows need; write the \
                     native format";
@@ -238,7 +238,7 @@ fn mooncake_ids(request: &Request) -> Result<Vec<u64>, WriteError> {
         // The rest, when the last block is cut with the prompt, belongs to the row's last block.
         let told = if is_cut { blocks.len() } else { blocks.len() / joined * joined };
         let join = |part: &[u64]| {
-            so_far = part.iter().fold(so_far, |id, block| mixed(id, *block));
+            so_far = part.iter().fold(so_far, |id, block| scoped(id, *block));
             so_far
         };
         blocks[..told].chunks(joined).map(join).collect()
@@ -246,17 +246,9 @@ fn mooncake_ids(request: &Request) -> Result<Vec<u64>, WriteError> {
     let wanted = request.input_tok.div_ceil(MOONCAKE_BLOCK_TOK) as usize;
     ids.truncate(wanted);
     for place in ids.len()..wanted {
-        ids.push(mixed(mixed(0x0072_6f77, request.row), place as u64));
+        ids.push(scoped(scoped(0x0072_6f77, request.row), place as u64));
     }
     Ok(ids)
-}
-
-/// An id of two (`SplitMix64`'s finisher).
-fn mixed(scope: u64, id: u64) -> u64 {
-    let mut z = scope.wrapping_add(id.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Takes out what could tell who asked what: words go, and every id gets a new one under a key that is

@@ -39,6 +39,8 @@ pub(super) enum Purpose {
     SystemPrompt = 11,
     /// How much of a prompt was seen before, and where.
     Reuse = 12,
+    /// How fast a burst is.
+    BurstPace = 13,
 }
 
 /// Purposes of one stream of arrivals; those of the next are as many further on.

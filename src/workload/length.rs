@@ -70,7 +70,15 @@ impl Output {
     pub(super) fn read(mut keys: Keys<'_>) -> Result<Self, WorkloadError> {
         let spearman = keys.get("rank_correlation");
         let spearman = spearman.map_or(Ok(0.0), |field| field.number_in(-1.0, 1.0))?;
-        let length = Distribution::read_part(&mut keys, TOKENS)?;
+        let natural =
+            keys.get("distribution").and_then(|field| field.text().ok()) == Some("natural");
+        let length = if natural {
+            let max =
+                keys.need("max", "it is the most that an answer may take, for example max = 8192")?;
+            Distribution::one(max.whole_in(1, 10_000_000)? as f64, TOKENS)
+        } else {
+            Distribution::read_part(&mut keys, TOKENS)?
+        };
         keys.finish()?;
         // Of two normal variables: Spearman's is 6/π · arcsin(ρ/2).
         let correlation = 2.0 * libm::sin(std::f64::consts::FRAC_PI_6 * spearman);

@@ -25,12 +25,14 @@ mod class;
 mod distribution;
 mod draw;
 mod error;
+pub mod fit;
 mod keys;
 mod length;
 mod normal;
 mod prefix;
 mod request;
 mod rows;
+pub mod servegen;
 mod session;
 
 use std::fs::File;
@@ -214,7 +216,7 @@ fn read_streams(keys: &mut Keys<'_>, next_id: &mut u64) -> Result<Vec<Stream>, W
         section.finish()?;
         match own {
             Some(arrival) => {
-                streams.push(Stream { arrival, classes: vec![Class { share: 1.0, ..class }] })
+                streams.push(Stream { arrival, classes: vec![Class { share: 1.0, ..class }] });
             }
             None => sharing.push(class),
         }
@@ -230,7 +232,9 @@ fn read_streams(keys: &mut Keys<'_>, next_id: &mut u64) -> Result<Vec<Stream>, W
     if !sharing.is_empty() {
         let arrival = top.ok_or_else(|| keys.missing("arrival", no_arrival))?;
         let total: f64 = sharing.iter().map(|class| class.share).sum();
-        sharing.iter_mut().for_each(|class| class.share /= total);
+        for class in &mut sharing {
+            class.share /= total;
+        }
         streams.insert(0, Stream { arrival, classes: sharing });
     }
     Ok(streams)

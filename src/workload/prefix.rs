@@ -65,7 +65,9 @@ impl Prefixes {
             shared.push(Shared::read(prompt, block_tok, next_id)?);
         }
         let total: f64 = shared.iter().map(|prompt| prompt.share).sum();
-        shared.iter_mut().for_each(|prompt| prompt.share /= total);
+        for prompt in &mut shared {
+            prompt.share /= total;
+        }
         let tree = match keys.get("reuse") {
             None => None,
             Some(reuse) => Some(Tree {
@@ -97,10 +99,10 @@ impl Prefixes {
     }
 
     /// The system prompt alone, as far as a prompt of `input_tok` has room for it.
-    pub(super) fn of_system(&self, system: &[u64], input_tok: u32) -> Option<Box<Prefix>> {
+    pub(super) fn of_system(&self, system: &[u64], input_tok: u32) -> Prefix {
         let room = input_tok.div_ceil(self.block_tok) as usize;
         let blocks = system[..room.min(system.len())].into();
-        Some(Box::new(Prefix { blocks, block_tok: self.block_tok }))
+        Prefix { blocks, block_tok: self.block_tok }
     }
 }
 
@@ -167,7 +169,7 @@ impl Grown {
     fn earlier(&self, age: u64, wanted: usize) -> Arc<[u64]> {
         let count = self.rows.len();
         let back = usize::try_from(age).unwrap_or(usize::MAX).clamp(1, count.max(1));
-        let older = (0..count.saturating_sub(back) + 1).rev().take(TRIES);
+        let older = (0..=count.saturating_sub(back)).rev().take(TRIES);
         let mut best: Option<&Arc<[u64]>> = None;
         for row in older.filter_map(|place| self.rows.get(place)) {
             if row.len() >= wanted {

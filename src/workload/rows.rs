@@ -116,7 +116,7 @@ impl Rows {
                 grown.next(prefixes, number, input_tok, &mut self.next_id, draws)
             } else {
                 let system = prefixes.system(number, draws);
-                system.and_then(|system| prefixes.of_system(&system, input_tok))
+                system.map(|system| Box::new(prefixes.of_system(&system, input_tok)))
             };
         }
         request
@@ -132,7 +132,7 @@ impl Rows {
             turn: Some(turn.turn),
             think: (turn.turn > 1).then_some(turn.think),
             prefix: prefix
-                .and_then(|(prefixes, system)| prefixes.of_system(system, turn.input_tok)),
+                .map(|(prefixes, system)| Box::new(prefixes.of_system(system, turn.input_tok))),
             ..request
         };
         let draws = &mut self.streams[turn.stream].draws;

@@ -57,7 +57,9 @@ impl Sessions {
         let think: Result<Vec<Think>, WorkloadError> = kinds.into_iter().map(Think::read).collect();
         let mut think = think?;
         let total: f64 = think.iter().map(|kind| kind.share).sum();
-        think.iter_mut().for_each(|kind| kind.share /= total);
+        for kind in &mut think {
+            kind.share /= total;
+        }
         Ok(Self {
             turns: Distribution::read(turns, TURNS)?,
             new: Distribution::read(new, TOKENS)?,

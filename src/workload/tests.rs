@@ -6,7 +6,22 @@ use super::*;
 
 const CHAT: &str = include_str!("../../workloads/chat.toml");
 const CODE: &str = include_str!("../../workloads/code.toml");
-const REASONING: &str = include_str!("../../workloads/reasoning.toml");
+const LONG: &str = include_str!("../../workloads/long-context.toml");
+const AGENT: &str = include_str!("../../workloads/coding-agent.toml");
+
+/// Every preset, by its file.
+const PRESETS: [(&str, &str); 10] = [
+    ("batch", include_str!("../../workloads/batch.toml")),
+    ("chat", CHAT),
+    ("code", CODE),
+    ("coding-agent", AGENT),
+    ("day", include_str!("../../workloads/day.toml")),
+    ("long-context", LONG),
+    ("rag", include_str!("../../workloads/rag.toml")),
+    ("reasoning", include_str!("../../workloads/reasoning.toml")),
+    ("single", include_str!("../../workloads/single.toml")),
+    ("stress", include_str!("../../workloads/stress.toml")),
+];
 
 /// A workload of parts, without an end.
 fn made(arrival: &str, input: &str) -> Workload {
@@ -19,16 +34,23 @@ const FIXED: &str = "distribution = \"fixed\"\ntokens = 5";
 
 #[test]
 fn presets_parse_and_end() {
-    for (text, file) in [(CHAT, "chat"), (CODE, "code"), (REASONING, "reasoning")] {
-        let workload = Workload::parse(text, &format!("workloads/{file}.toml")).expect(file);
+    for (file, text) in PRESETS {
+        let workload = Workload::parse(text, &format!("workloads/{file}.toml"));
+        let workload = workload.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(workload.name(), file);
         assert!(workload.has_end());
-        let rows: Vec<_> = workload.rows(0).collect();
-        assert!(rows.len() > 50 && rows.len() < 400, "{file}: {}", rows.len());
-        assert!(rows.is_sorted_by_key(|row| row.at));
+        let rows: Vec<_> = workload.rows(0).take(2_000).collect();
+        assert!(rows.len() >= 10, "{file}: {}", rows.len());
+        assert!(rows.is_sorted_by_key(|row| row.at), "{file}");
         assert!(rows.iter().enumerate().all(|(i, row)| row.row == i as u64));
-        assert!(rows[rows.len() - 1].at < workload.duration.expect("a preset ends"));
+        assert!(rows.iter().all(|row| row.input_tok > 0 && row.output_tok > 0));
     }
+}
+
+/// The lengths of a preset under other arrivals.
+fn with_arrival(text: &str, arrival: &str) -> Workload {
+    let lengths = &text[text.find("[input]").expect("a section")..];
+    Workload::parse(&format!("[arrival]\n{arrival}\n{lengths}"), "x.toml").expect("a workload")
 }
 
 #[test]
@@ -36,17 +58,140 @@ fn golden_rows() {
     // Held against a second implementation (ChaCha8, sampler and grid written apart from this one).
     // A change here means that every plan under every seed changes: a dependency drifted, or the
     // domain of `draw` has to move on.
-    let check = |text: &str, seed: u64, rows: [(u64, u32, u32); 3]| {
-        let workload = Workload::parse(text, "x.toml").expect("a preset");
+    let check = |text: &str, arrival: &str, rows: [(u64, u32, u32); 3]| {
+        let workload = with_arrival(text, arrival);
         let got: Vec<_> =
-            workload.rows(seed).take(3).map(|r| (r.at.0, r.input_tok, r.output_tok)).collect();
+            workload.rows(0).take(3).map(|r| (r.at.0, r.input_tok, r.output_tok)).collect();
         assert_eq!(got, rows);
     };
-    check(CHAT, 0, [(157_132_083, 4072, 143), (259_680_542, 192, 422), (530_206_168, 2985, 163)]);
-    check(CODE, 0, [(12_176_600, 5960, 14), (139_521_188, 89, 54), (139_716_265, 5393, 15)]);
-    let reasoning =
-        [(707_877_422, 203, 1633), (2_120_832_701, 598, 7664), (2_249_384_879, 110, 1120)];
-    check(REASONING, 42, reasoning);
+    let chat = [(157_132_083, 4072, 143), (259_680_542, 192, 422), (530_206_168, 2985, 163)];
+    check(CHAT, "process = \"poisson\"\nrate = 5.53", chat);
+    let code = [(12_176_600, 5960, 14), (139_521_188, 89, 54), (139_716_265, 5393, 15)];
+    check(CODE, "process = \"gamma\"\nrate = 2.5616\nshape = 0.231", code);
+}
+
+/// A preset for another time, as three seeds make it.
+fn figures(text: &str, duration: &str) -> Vec<crate::trace::stats::TraceFigures> {
+    let mut workload = Workload::parse(text, "x.toml").expect("a preset");
+    workload.duration = Some(Nanos::parse_duration(duration).expect("a duration"));
+    let one = |seed| {
+        let mut stats = crate::trace::stats::Stats::default();
+        workload.rows(seed).for_each(|row| stats.add(&row));
+        stats.finish().0
+    };
+    (0..3).map(one).collect()
+}
+
+/// That the median of a figure is within bounds.
+#[track_caller]
+fn check_median(mut values: Vec<f64>, least: f64, most: f64) {
+    values.sort_unstable_by(f64::total_cmp);
+    let median = values[values.len() / 2];
+    assert!((least..=most).contains(&median), "{median} is not from {least} to {most}: {values:?}");
+}
+
+#[test]
+fn chat_arrivals_scatter_as_recorded() {
+    let made = figures(CHAT, "1h");
+    let idc = |place: usize| {
+        made.iter().map(|own| own.arrivals.scales[place].idc.expect("an hour")).collect()
+    };
+    check_median(idc(0), 1.05, 1.75);
+    check_median(idc(1), 2.9, 4.9);
+    check_median(idc(2), 12.0, 20.0);
+    let peaks = made.iter().map(|own| own.arrivals.scales[2].peak_to_mean.expect("an hour"));
+    check_median(peaks.collect(), 1.29, 1.75);
+}
+
+#[test]
+fn code_arrives_in_bursts() {
+    let made = figures(CODE, "1h");
+    let idc = |place: usize| {
+        made.iter().map(|own| own.arrivals.scales[place].idc.expect("an hour")).collect()
+    };
+    // Three seeds scatter; the bench holds the median of twenty to the narrower bounds.
+    check_median(idc(0), 8.0, 19.0);
+    check_median(idc(1), 35.0, 100.0);
+    check_median(idc(2), 70.0, 230.0);
+    let silent = made.iter().map(|own| own.arrivals.scales[0].empty.expect("an hour"));
+    check_median(silent.collect(), 0.62, 0.80);
+}
+
+#[test]
+fn long_context_repeats_its_share_of_blocks() {
+    let reuse =
+        |own: &crate::trace::stats::TraceFigures| own.reuse.as_ref().expect("blocks").block_hit;
+    let made = figures(LONG, "20m");
+    check_median(made.iter().map(reuse).collect(), 0.34, 0.40);
+    // The same rows at another rate: blocks count back in rows, not in time.
+    let blocks = |rate: &str| -> Vec<_> {
+        let text = LONG.replace("rate = 3.4015", rate);
+        let workload = Workload::parse(&text, "x.toml").expect("a preset");
+        workload.rows(3).take(50).map(|row| row.prefix.expect("blocks").blocks).collect()
+    };
+    assert_eq!(blocks("rate = 3.4015"), blocks("rate = 34"));
+}
+
+#[test]
+fn a_coding_agent_says_again_what_it_said() {
+    let workload = Workload::parse(AGENT, "x.toml").expect("a preset");
+    let (mut last, mut again, mut total) = (std::collections::HashMap::new(), 0, 0);
+    for row in workload.rows(1).take(20_000) {
+        let session = row.session.clone().expect("a session");
+        let (turn, before) = last.insert(session, (row.turn, row.input_tok)).unwrap_or((None, 0));
+        assert_eq!(row.turn, Some(turn.unwrap_or(0) + 1), "turns in order");
+        assert!(row.input_tok >= before, "a history only grows");
+        assert_eq!(row.think.is_some(), row.turn > Some(1));
+        again += u64::from(before);
+        total += u64::from(row.input_tok);
+    }
+    let share = again as f64 / total as f64;
+    assert!((0.94..0.98).contains(&share), "{share}");
+    let sessions = last.len() as f64;
+    assert!((300.0..1_500.0).contains(&sessions) || sessions < 60.0, "{sessions}");
+}
+
+#[test]
+fn lengths_follow_a_rank_correlation() {
+    let text = "[arrival]\nprocess = \"constant\"\nrate = 1\n\
+                [input]\ndistribution = \"lognormal\"\nmu = 7\nsigma = 1\n\
+                [output]\ndistribution = \"exponential\"\nmean = 3000\nrank_correlation = ";
+    for wanted in [-0.5, 0.42, 0.8] {
+        let workload = Workload::parse(&format!("{text}{wanted}"), "x.toml").expect("a workload");
+        let mut stats = crate::trace::stats::Stats::default();
+        workload.rows(1).take(10_000).for_each(|row| stats.add(&row));
+        let got = stats.finish().0.correlation.and_then(|own| own.spearman).expect("two lengths");
+        assert!((got - wanted).abs() < 0.03, "{got} for {wanted}");
+    }
+}
+
+#[test]
+fn classes_share_arrivals_by_weight_and_keep_their_own() {
+    let fixed = |tokens: u32| format!("distribution = \"fixed\"\ntokens = {tokens}\n");
+    let text = format!(
+        "[arrival]\nprocess = \"poisson\"\nrate = 50\n[input]\n{}[output]\n{}\
+         [[class]]\nname = \"a\"\nweight = 3\nmodel = \"m\"\nslo = [\"ttft_ms.p99<=500\"]\n\
+         [[class]]\nname = \"b\"\ntenant = \"t\"\n[class.input]\n{}[class.request]\ntop_p = 0.5\n\
+         [[class]]\nname = \"c\"\n[class.arrival]\nprocess = \"constant\"\nrate = 10\n",
+        fixed(5),
+        fixed(6),
+        fixed(7)
+    );
+    let workload = Workload::parse(&text, "x.toml").expect("a workload");
+    let rows: Vec<_> = workload.rows(2).take_while(|row| row.at < Nanos::from_secs(100)).collect();
+    let of = |name: &str| rows.iter().filter(|row| row.class.as_deref() == Some(name)).count();
+    assert_eq!(of("c"), 1_000);
+    assert!((3_550..3_950).contains(&of("a")) && (1_100..1_400).contains(&of("b")), "{}", of("a"));
+    let first = |name: &str| rows.iter().find(|row| row.class.as_deref() == Some(name));
+    let body = |name: &str| {
+        let content = first(name).expect("a row").content.as_ref()?;
+        Some(content.body.as_ref().expect("a body").get().to_owned())
+    };
+    assert_eq!(body("a").as_deref(), Some("{\"model\":\"m\"}"));
+    assert_eq!(body("b").as_deref(), Some("{\"user\":\"t\",\"top_p\":0.5}"));
+    assert_eq!((body("c"), first("b").map(|row| row.input_tok)), (None, Some(7)));
+    let slo: Vec<_> = workload.slo().collect();
+    assert_eq!(slo, [("a", &["ttft_ms.p99<=500".to_owned()][..])]);
 }
 
 #[test]
@@ -73,10 +218,10 @@ fn constant_arrivals_are_exact() {
     let third = made("process = \"constant\"\nrate = 3", FIXED);
     let at: Vec<u64> = third.rows(0).take(4).map(|row| row.at.0).collect();
     assert_eq!(at, [0, 333_333_333, 666_666_666, 1_000_000_000]);
-    // No drift: row 553,000 of 5.53/s stands at 100,000 s to the nanosecond.
+    // No drift: row 5,530 of 5.53/s stands at 1,000 s to the nanosecond.
     let chat = made("process = \"constant\"\nrate = 5.53", FIXED);
-    let row = chat.rows(0).nth(553_000).expect("no end");
-    assert_eq!(row.at, Nanos::from_secs(100_000));
+    let row = chat.rows(0).nth(5_530).expect("no end");
+    assert_eq!(row.at, Nanos::from_secs(1_000));
 }
 
 #[test]
@@ -164,13 +309,11 @@ fn lengths_follow_their_grids() {
         };
         numbers("q").into_iter().zip(numbers("tokens")).collect()
     };
-    for (text, sections) in
-        [(CHAT, &["input", "output"][..]), (CODE, &["input", "output"]), (REASONING, &["output"])]
-    {
+    for (text, sections) in [(CHAT, ["input", "output"]), (CODE, ["input", "output"])] {
         let mut workload = Workload::parse(text, "x.toml").expect("a preset");
         workload.duration = None;
         let rows: Vec<_> = workload.rows(5).take(10_000).collect();
-        for &section in sections {
+        for section in sections {
             let grid = grid_of(text, section);
             let pick =
                 |row: &Request| if section == "input" { row.input_tok } else { row.output_tok };

@@ -18,4 +18,5 @@ mod server_count;
 mod sessions;
 mod sockets;
 mod survival;
+mod traces;
 mod virtual_time;

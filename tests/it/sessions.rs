@@ -12,7 +12,7 @@ use underfire::sim;
 use underfire::trace::Request;
 use underfire::units::Nanos;
 
-use crate::program::Place;
+use crate::program::{Place, json};
 use crate::prompts::{CountingServer, Counts};
 
 /// Rows `(at_ms, session, turn, think_ms)` of 20 prompt and 5 completion tokens, as a plan.
@@ -165,6 +165,7 @@ top_p = 0.9
 name = "talk"
 model = "lora-a"
 weight = 2
+slo = ["ttft_ms.p99<=500"]
 [class.request]
 top_p = 0.1
 [class.input]
@@ -212,6 +213,10 @@ fn a_workload_sends_what_its_generated_trace_sends() {
         let target = ["run", source, "--url", &url, "--model", "m", "--no-preflight"];
         let drawn = ["--seed", seed, "--salt", "s", "--out", "run"];
         place.run(&[&target[..], &drawn, more].concat()).expect(0);
+        if source == "w.toml" {
+            let manifest = json(&place.read("run/run.json"));
+            assert_eq!(manifest["source"]["source"]["slo"]["talk"][0], "ttft_ms.p99<=500");
+        }
         std::fs::remove_dir_all(place.path("run")).expect("a run");
         server.sorted_bytes()
     };

@@ -94,11 +94,8 @@ fn write(
     let mut writer = Writer::new(out, dress)?;
     let anonymiser = args.anonymise.then(Anonymiser::default);
     let mut rows = 0;
-    for planned in traffic.plan()? {
-        let planned = planned?;
-        let mut request = planned.request;
-        request.at = planned.due.unwrap_or(request.at);
-        request.think = request.think.map(|think| traffic.shorten(think));
+    for request in traffic.shaped_rows()? {
+        let mut request = request?;
         if let Some(anonymiser) = &anonymiser {
             request = anonymiser.row(request);
         }

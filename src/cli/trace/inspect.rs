@@ -1,28 +1,33 @@
 //! `underfire trace inspect`: what a trace is like, in words, a picture, or JSON.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 
 use super::picture;
 use crate::cli::Exit;
-use crate::cli::args::ReadArgs;
+use crate::cli::args::{ReadArgs, ShapeArgs};
 use crate::cli::console::{print, say};
-use crate::cli::traffic::read_options;
-use crate::trace::read::{Input, Trace, TraceClock, open};
+use crate::cli::traffic::Traffic;
+use crate::client::dialect::Api;
+use crate::trace::read::{Trace, TraceClock};
 use crate::trace::stats::{
     ArrivalFigures, LengthFigures, ReuseFigures, SessionFigures, Stats, TraceFigures,
 };
 
 /// Arguments of `trace inspect`.
 #[derive(Debug, Args)]
+#[command(mut_arg("concurrency", |arg| arg.hide(true)), mut_arg("max_in_flight", |arg| arg.hide(true)),
+          mut_arg("salt", |arg| arg.hide(true)))]
 pub(super) struct InspectArgs {
-    /// A trace file, a folder of sessions, or - for stdin
+    /// A trace file, a folder of sessions, a workload, or - for stdin
     source: PathBuf,
     #[command(flatten)]
     reading: ReadArgs,
+    #[command(flatten)]
+    shape: ShapeArgs,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -30,19 +35,22 @@ pub(super) struct InspectArgs {
 
 /// Carries out the command.
 pub(super) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
-    let is_stdin = args.source == Path::new("-");
-    let input = if is_stdin { Input::Stdin } else { Input::File(args.source.clone()) };
-    let trace = open(input, read_options(&args.reading))?;
+    let traffic = Traffic::open_with(&args.source, &args.reading, &args.shape, Api::Chat, false)?;
     let mut stats = Stats::default();
-    for row in trace.rows()? {
+    for row in traffic.shaped_rows()? {
         stats.add(&row?);
     }
     let (figures, shapes) = stats.finish();
-    let notices = [trace.notices(), &trace.late_notices()].concat();
+    anyhow::ensure!(
+        figures.rows > 0,
+        "no rows are left of {}\nhint: look at --from, --to and --limit",
+        traffic.name()
+    );
+    let notices = [traffic.notices(), &traffic.late_notices()].concat();
     if args.json {
-        let facts = trace.facts();
+        let facts = traffic.trace().and_then(Trace::facts);
         let found = json!({
-            "format": trace.format().to_string(),
+            "format": traffic.trace().map(|trace| trace.format().to_string()),
             "rows_read": facts.map(|facts| facts.rows_read),
             "rows_failed": facts.map(|facts| facts.rows_failed),
             "rows_skipped": facts.map(|facts| facts.rows_skipped),
@@ -53,8 +61,8 @@ pub(super) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
         print(&format!("{found:#}\n"));
         return Ok(Exit::Ok);
     }
-    let mut text = words(&trace, &figures);
-    if trace.clock() == TraceClock::Common {
+    let mut text = words(&traffic, &figures);
+    if traffic.has_times() {
         text.push('\n');
         text.push_str(&picture::rate(&shapes.arrivals));
     }
@@ -71,20 +79,22 @@ pub(super) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn words(trace: &Trace, figures: &TraceFigures) -> String {
-    let mut text = format!("{} trace: {} rows", trace.format(), figures.rows);
-    if let Some(facts) = trace.facts() {
-        let left_out = facts.rows_read - facts.rows_kept;
+fn words(traffic: &Traffic, figures: &TraceFigures) -> String {
+    let mut text = format!("{}: {} rows", traffic.source_words(), figures.rows);
+    if let Some(facts) = traffic.trace().and_then(Trace::facts) {
+        let left_out = facts.rows_read - figures.rows.min(facts.rows_read);
         let _ = write!(text, " of {} ({left_out} left out)", facts.rows_read);
     }
     if figures.worded_rows > 0 {
         let _ = write!(text, ", {} with words of their own", figures.worded_rows);
     }
     text.push('\n');
-    match trace.clock() {
-        TraceClock::Absent => text.push_str("arrivals    no times\n"),
-        TraceClock::PerSession => text.push_str("arrivals    each session from its own start\n"),
-        TraceClock::Common => arrivals(&mut text, &figures.arrivals),
+    match traffic.trace().map(Trace::clock) {
+        _ if traffic.has_times() => arrivals(&mut text, &figures.arrivals),
+        Some(TraceClock::PerSession) => {
+            text.push_str("arrivals    each session from its own start\n");
+        }
+        _ => text.push_str("arrivals    no times\n"),
     }
     lengths(&mut text, "prompt", figures.input_tok.as_ref());
     lengths(&mut text, "completion", figures.output_tok.as_ref());

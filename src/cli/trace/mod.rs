@@ -1,6 +1,7 @@
 //! `underfire trace`: what can be done with a trace without sending it. One file per command.
 
 mod convert;
+mod fit;
 mod generate;
 mod inspect;
 mod lint;
@@ -28,6 +29,8 @@ enum TraceCommand {
     Convert(Box<convert::ConvertArgs>),
     /// Write the rows of a workload as a native trace
     Generate(generate::GenerateArgs),
+    /// Make a workload file whose traffic is like a trace, and say how like
+    Fit(Box<fit::FitArgs>),
 }
 
 /// Carries out the command.
@@ -37,5 +40,6 @@ pub(super) fn trace(args: &TraceArgs) -> anyhow::Result<Exit> {
         TraceCommand::Lint(args) => lint::lint(args),
         TraceCommand::Convert(args) => convert::convert(args),
         TraceCommand::Generate(args) => generate::generate(args),
+        TraceCommand::Fit(args) => fit::run(args),
     }
 }

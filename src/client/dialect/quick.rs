@@ -6,6 +6,11 @@
 //! answer is the same for everything that is read here. Nothing is copied, and UTF-8 is checked only
 //! where a text is handed on.
 
+#![expect(
+    clippy::option_option,
+    reason = "outside: whether it was read; inside: whether anything is there"
+)]
+
 use std::borrow::Cow;
 
 use super::{Chunk, Text};

@@ -1,4 +1,4 @@
-//! Ids of prefix blocks: whether they fit a prompt's length, and ids that hold within one session only.
+//! Ids of prefix blocks: whether they fit a prompt's length, and ids made where a trace has none.
 //!
 //! Conventions differ (blocks of 512, 64 or 16 tokens; the last, partial block counted or not), and a
 //! wrong guess changes what a cache can reuse without a word. So what does not fit is refused, with the
@@ -6,6 +6,7 @@
 
 use super::error::Fault;
 use crate::trace::Prefix;
+use crate::trace::ids::scoped;
 
 /// How many ids a prompt has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,22 +58,6 @@ pub(super) fn prefix(
         ));
     }
     Ok((!ids.is_empty()).then(|| Box::new(Prefix { blocks: ids.into_boxed_slice(), block_tok })))
-}
-
-/// A scope for ids that mean something within one session only (FNV-1a of its name, 64 bits).
-pub(super) fn scope(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
-/// An id that is its own in all the trace, made of a scope and an id within it (`SplitMix64`'s finisher:
-/// one to one in either argument).
-pub(super) fn scoped(scope: u64, id: u64) -> u64 {
-    let mut mixed = scope.wrapping_add(id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 /// What a session's prompts share, where a trace tells only how many tokens of each were in a cache:

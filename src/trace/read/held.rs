@@ -13,6 +13,7 @@ use super::error::{Fault, TraceError};
 use super::order::{ROWS_LIMIT_BYTES, memory_bytes};
 use super::otel::Otel;
 use super::rows::Row;
+use super::shared_blocks::{Blocks, Sharing};
 use super::source::{open_file, read_error, unpack};
 use super::weka::Weka;
 use super::{Format, ReadOptions, TimeUnit};
@@ -24,19 +25,21 @@ const TEXT_LIMIT_BYTES: u64 = 1 << 30;
 /// Rows taken from documents.
 #[derive(Default)]
 pub(super) struct Taken {
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<(Row, Blocks)>,
     /// Things read that are no request.
     pub(super) skipped: u64,
     memory_bytes: u64,
     line: u64,
+    sharing: Sharing,
 }
 
 impl Taken {
     /// Adds a row, at a time on the file's own scale.
     pub(super) fn push(&mut self, at_ns: i64, mut request: Request) -> Result<(), Fault> {
         request.row = self.rows.len() as u64 + self.skipped;
+        let (blocks, bytes) = self.sharing.store(&mut request);
         let row = Row { at_ns, line: self.line, offset: 0, request };
-        self.memory_bytes += memory_bytes(&row);
+        self.memory_bytes += memory_bytes(&row) + bytes;
         if self.memory_bytes > ROWS_LIMIT_BYTES {
             return Err(Fault::row(format!(
                 "the rows of this format are held in memory, and need more than {} MiB; cut the trace into \
@@ -44,7 +47,7 @@ impl Taken {
                 ROWS_LIMIT_BYTES >> 20
             )));
         }
-        self.rows.push(row);
+        self.rows.push((row, blocks));
         Ok(())
     }
 
@@ -104,6 +107,7 @@ impl Documents {
         loop {
             let offset = documents.byte_offset();
             let Some(document) = documents.next() else { return Ok(()) };
+            self.taken.sharing.clear();
             let blanks =
                 text[offset..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
             let start = offset + blanks;
@@ -172,7 +176,7 @@ pub(super) fn read_folder(files: &[PathBuf], documents: &mut Documents) -> Resul
 
 /// Held rows, handed out one by one.
 pub(super) struct HeldRows {
-    pub(super) rows: Arc<Vec<Request>>,
+    pub(super) rows: Arc<Vec<(Request, Blocks)>>,
     pub(super) next: usize,
 }
 
@@ -180,8 +184,8 @@ impl Iterator for HeldRows {
     type Item = Result<Request, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let row = self.rows.get(self.next)?.clone();
+        let (row, blocks) = self.rows.get(self.next)?;
         self.next += 1;
-        Some(Ok(row))
+        Some(Ok(Request { prefix: blocks.prefix(), ..row.clone() }))
     }
 }

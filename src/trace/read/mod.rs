@@ -1,6 +1,6 @@
 //! Trace files in, [`crate::trace::Request`]s out, in time order.
 //!
-//! [`open`] tells the format and the compression from the content, looks at every row of a file once
+//! [`open()`] tells the format and the compression from the content, looks at every row of a file once
 //! (order, faults, counts) and answers with a [`Trace`], whose [`Trace::rows`] streams them as often as
 //! needed. Memory stays flat whatever the file's length. Times become integer nanoseconds without ever
 //! being floating point.
@@ -27,6 +27,7 @@ mod mooncake;
 mod native;
 mod notices;
 mod number;
+mod open;
 mod order;
 mod otel;
 mod plain;
@@ -34,6 +35,7 @@ mod ragpulse;
 mod rows;
 mod scan;
 mod sglang;
+mod shared_blocks;
 mod sniff;
 mod source;
 mod table;
@@ -51,8 +53,9 @@ use std::str::FromStr;
 
 pub use self::error::TraceError;
 pub use self::format::Format;
+pub use self::open::{open, open_with_progress};
 pub use self::scan::{Facts, TraceClock};
-pub use self::trace::{Trace, open, open_with_progress};
+pub use self::trace::Trace;
 pub use self::walk::{Walked, walk};
 
 /// Where a trace comes from.

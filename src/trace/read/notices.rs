@@ -31,19 +31,17 @@ pub(super) fn of_scan(scan: &Scan, format: Format, options: &ReadOptions) -> Vec
         first_raised_line: scan.first_raised_line,
     };
     notices.extend(of_tally(&tally, options.failed));
-    notices.extend(of_skipped(facts.rows_skipped, facts.rows_read));
+    // One of the two lines that a request leaves in SGLang's log is none by itself.
+    if format != Format::SgLang {
+        notices.extend(of_skipped(facts.rows_skipped, facts.rows_read));
+    }
     notices.extend_from_slice(&scan.remarks);
-    match facts.clock {
-        TraceClock::Common => notices.extend(of_times(facts, format)),
-        TraceClock::PerSession => notices.push(PER_SESSION.to_owned()),
-        TraceClock::Absent => notices.push(NO_TIMES.to_owned()),
+    // What times of another clock come to is for whoever gives them one to say.
+    if facts.clock == TraceClock::Common {
+        notices.extend(of_times(facts, format));
     }
     notices
 }
-
-const PER_SESSION: &str = "every session counts from its own start, and the trace does not say when that was: \
-    all begin together at trace time 0; `--rate R` spreads them so that R requests a second arrive";
-const NO_TIMES: &str = "rows have no times; `--rate R` gives them those of R requests a second";
 
 /// Entries that are no request.
 pub(super) fn of_skipped(skipped: u64, read: u64) -> Option<String> {
@@ -110,7 +108,9 @@ pub(super) fn of_options(format: Format, options: &ReadOptions) -> Vec<String> {
 /// Times that were rounded, or read in the wrong unit, or from the wrong zero.
 fn of_times(facts: &Facts, format: Format) -> Vec<String> {
     let mut notices = Vec::new();
-    if facts.rows_kept > 1 && facts.distinct_times * 2 < facts.rows_kept {
+    // In a replay file only sessions have times.
+    let has_times = format != Format::TraceLabReplay;
+    if has_times && facts.rows_kept > 1 && facts.distinct_times * 2 < facts.rows_kept {
         notices.push(format!(
             "time stamps are quantised: {} rows have {} distinct times, and rows of one time are sent at \
              once, as recorded; `--dequantise uniform` spreads them",

@@ -5,11 +5,11 @@
 //! to give each of them; then as many are taken as fit the prompt.
 
 use super::TimeUnit;
-use super::blocks::{scope, scoped};
 use super::error::{Fault, shorten};
 use super::json::{JsonRow, id_list, text};
 use super::number::float_time_ns;
 use super::rows::{Parsed, ReadRow};
+use crate::trace::ids::{of_name, scoped};
 use crate::trace::{Prefix, Request};
 
 const NAMES: [&str; 5] = ["timestamp", "input_length", "output_length", "hash_ids", "session_id"];
@@ -70,7 +70,7 @@ fn prefix(raw: &str, input_tok: u32, chunk_tok: u32) -> Result<Option<Box<Prefix
     for (kind, raw) in KINDS.iter().zip(kinds.slots) {
         let ids = raw.map(|raw| id_list(raw, kind)).transpose()?.unwrap_or_default();
         // The kinds number their chunks apart.
-        blocks.extend(ids.into_iter().map(|id| scoped(scope(kind), id)));
+        blocks.extend(ids.into_iter().map(|id| scoped(of_name(kind), id)));
     }
     blocks.truncate((input_tok / chunk_tok) as usize);
     Ok((!blocks.is_empty())

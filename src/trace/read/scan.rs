@@ -10,6 +10,7 @@ use super::error::TraceError;
 use super::held::Whole;
 use super::order::{Entry, INDEX_LIMIT_BYTES, Order, ROWS_LIMIT_BYTES, memory_bytes};
 use super::rows::{ReadRow, Row, RowReader, Tally, trace_time};
+use super::shared_blocks::Blocks;
 use super::source::Packing;
 use super::{Failed, Format};
 use crate::trace::Request;
@@ -202,25 +203,23 @@ pub(super) fn settle(
     format: Format,
     failed: Failed,
     name: &str,
-) -> Result<(Scan, Vec<Request>), TraceError> {
+) -> Result<(Scan, Vec<(Request, Blocks)>), TraceError> {
     let Whole { taken, remarks, has_common_clock } = whole;
     let mut sums = Sums::new();
     let mut rows = Vec::with_capacity(taken.rows.len());
-    for row in taken.rows {
-        let at_ns = row.at_ns;
+    for (row, blocks) in taken.rows {
         if let Some(row) = sums.add(row, failed) {
-            rows.push((at_ns, row.request));
+            rows.push((row.at_ns, row.request, blocks));
         }
     }
     sums.check_kept(taken.skipped, || name.to_owned())?;
     // Stable: rows of equal time keep the order of the file.
-    rows.sort_by_key(|(at_ns, _)| *at_ns);
+    rows.sort_by_key(|(at_ns, _, _)| *at_ns);
     sums.distinct = rows.chunk_by(|a, b| a.0 == b.0).count() as u64;
     let zero_ns = sums.zero_ns(format);
-    let requests = rows
-        .into_iter()
-        .map(|(at_ns, request)| Request { at: trace_time(at_ns, zero_ns), ..request });
-    let requests = requests.collect();
+    let on_trace_time =
+        |(at_ns, request, blocks)| (Request { at: trace_time(at_ns, zero_ns), ..request }, blocks);
+    let requests = rows.into_iter().map(on_trace_time).collect();
     let clock = if has_common_clock { TraceClock::Common } else { TraceClock::PerSession };
     if clock == TraceClock::PerSession {
         // Sessions stand one after the other in their files; that says nothing of their order.

@@ -20,13 +20,17 @@ pub(super) fn dress(first: &[u8]) -> Dress {
     if first.trim_ascii_start().first() == Some(&b'{') { Dress::Json } else { Dress::Csv }
 }
 
-/// The format of a file by its first line that is not blank, or a hint at what it is instead. `ahead` is
-/// as much of the file, from that line on, as was read already.
-pub(super) fn format_of(first: &[u8], ahead: &[u8]) -> Result<Format, String> {
+/// The format of a file by its first line that is not blank, or a hint at what it is instead.
+pub(super) fn format_of(first: &[u8]) -> Result<Format, String> {
     match dress(first) {
-        Dress::Json => json_format(first, ahead),
-        Dress::Csv => csv_format(first, ahead),
+        Dress::Json => json_format(first),
+        Dress::Csv => csv_format(first),
     }
+}
+
+/// Whether the line may begin a document that is spread over many lines.
+pub(super) fn may_be_document(first: &[u8]) -> bool {
+    matches!(first.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
 const JSON_KEYS: [&str; 24] = [
@@ -56,13 +60,9 @@ const JSON_KEYS: [&str; 24] = [
     "payload",
 ];
 
-fn json_format(first: &[u8], ahead: &[u8]) -> Result<Format, String> {
-    let slots = match read_object(first, &JSON_KEYS, &mut Vec::new()) {
-        Ok(slots) => slots,
-        Err(fault) => {
-            return document_format(ahead).ok_or_else(|| format!(" ({})", fault.problem));
-        }
-    };
+fn json_format(first: &[u8]) -> Result<Format, String> {
+    let slots = read_object(first, &JSON_KEYS, &mut Vec::new())
+        .map_err(|fault| format!(" ({})", fault.problem))?;
     let value = |key: &str| JSON_KEYS.iter().position(|name| *name == key).and_then(|at| slots[at]);
     let has = |key: &str| value(key).is_some();
     let is_dynamo = value("schema").is_some_and(|schema| schema.starts_with("\"dynamo.request"));
@@ -85,8 +85,8 @@ fn json_format(first: &[u8], ahead: &[u8]) -> Result<Format, String> {
     known.iter().find(|(is, _)| *is).map(|(_, format)| *format).ok_or_else(String::new)
 }
 
-/// The format of a document that is spread over lines.
-fn document_format(ahead: &[u8]) -> Option<Format> {
+/// The format of a document that is spread over lines, by its beginning.
+pub(super) fn document_format(ahead: &[u8]) -> Option<Format> {
     let has = |key: &str| {
         let quoted = format!("\"{key}\"");
         memchr::memmem::find(ahead, quoted.as_bytes()).is_some()
@@ -97,10 +97,9 @@ fn document_format(ahead: &[u8]) -> Option<Format> {
     (has("hash_id_scope") || (has("hash_ids") && has("requests"))).then_some(Format::Weka)
 }
 
-fn csv_format(first: &[u8], ahead: &[u8]) -> Result<Format, String> {
+fn csv_format(first: &[u8]) -> Result<Format, String> {
     if first.trim_ascii_start().starts_with(b"[") {
-        return document_format(ahead)
-            .ok_or_else(|| " (it looks like one JSON array; write one object a line)".to_owned());
+        return Err(" (it looks like one JSON array; write one object a line)".to_owned());
     }
     let mut fields = Fields::new();
     if fields.split(first).is_err() {
@@ -141,10 +140,15 @@ fn binary_hint(first: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// As a file of these bytes is told.
+    fn told(bytes: &[u8]) -> Result<Format, String> {
+        format_of(bytes).or_else(|hint| document_format(bytes).ok_or(hint))
+    }
+
     #[test]
     fn known_first_lines() {
         let check = |first: &str, expect| {
-            assert_eq!(format_of(first.as_bytes(), first.as_bytes()), Ok(expect), "{first}");
+            assert_eq!(told(first.as_bytes()), Ok(expect), "{first}");
         };
         check("TIMESTAMP,ContextTokens,GeneratedTokens", Format::Azure);
         check("TIMESTAMP,NumImages,ContextTokens,GeneratedTokens", Format::Azure);
@@ -189,7 +193,7 @@ mod tests {
     #[test]
     fn strangers_are_refused_with_a_hint() {
         let check = |first: &[u8], part: &str| {
-            let hint = format_of(first, first).unwrap_err();
+            let hint = told(first).unwrap_err();
             assert!(hint.contains(part), "{hint}");
         };
         check(b"2023-11-16 18:17:03.9799600,4808,10", "needs a header");

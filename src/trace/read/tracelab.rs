@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::TimeUnit;
-use super::blocks::{Context, scope};
+use super::blocks::Context;
 use super::date::DateReader;
 use super::error::{Fault, TraceError};
 use super::json::JsonRow;
@@ -19,6 +19,7 @@ use super::number::float_time_ns;
 use super::rows::{Parsed, ReadRow};
 use super::table::Table;
 use super::words::Words;
+use crate::trace::ids::of_name;
 use crate::trace::{Prefix, Request};
 use crate::units::Nanos;
 
@@ -57,7 +58,7 @@ impl Sessions {
         shared_tok: u32,
         input_tok: u32,
     ) -> Option<Box<Prefix>> {
-        let ids = session.context.next(scope(name), shared_tok, input_tok, block_tok);
+        let ids = session.context.next(of_name(name), shared_tok, input_tok, block_tok);
         (!ids.is_empty()).then(|| Box::new(Prefix { blocks: ids.into(), block_tok }))
     }
 }

@@ -7,18 +7,20 @@ use std::sync::Arc;
 use super::error::TraceError;
 use super::held::{Documents, files_of, read_folder};
 use super::lines::LineReader;
+use super::open::sniff;
 use super::rows::RowReader;
 use super::source::{Bytes, open_file, unpack};
-use super::trace::sniff;
 use super::{Format, Input, ReadOptions};
 use crate::trace::Request;
+use crate::units::Nanos;
 
 /// A row in its place, or what is wrong with its line.
 pub type Walked = Result<(u64, Request), TraceError>;
 
-/// Reads a trace once from start to end, going on after lines that cannot be read. Rows have the times of
-/// the file in `at`, counted from the earliest row so far (0 where rows go back before that). What ends the reading (a
-/// damaged file, a line without end) is told and is the last. A document's faults are told up to the first.
+/// Reads a trace once from start to end, going on after lines that cannot be read. In `at`, rows have what
+/// orders them by time, and no trace time: where that begins is not known before the end. What ends the
+/// reading (a damaged file, a line without end) is told and is the last. A document's faults are told up to
+/// the first.
 pub fn walk(
     input: &Input,
     options: &ReadOptions,
@@ -52,13 +54,11 @@ pub fn walk(
         return Ok(format);
     }
     let mut reader = RowReader::start(lines, format, options, Arc::from(name))?;
-    let mut zero_ns = if format.has_own_zero() { Some(0) } else { None };
     loop {
         let walked = match reader.next_row() {
             Ok(None) => return Ok(format),
             Ok(Some(mut row)) => {
-                let zero_ns = *zero_ns.get_or_insert(row.at_ns);
-                row.request.at = super::rows::trace_time(row.at_ns, zero_ns);
+                row.request.at = ordinal(row.at_ns);
                 Ok((row.line, row.request))
             }
             Err(error) => Err(error),
@@ -76,16 +76,21 @@ pub fn walk(
     }
 }
 
+/// Orders as the file's times do, those before 1970 too.
+fn ordinal(at_ns: i64) -> Nanos {
+    Nanos(at_ns.cast_unsigned() ^ (1 << 63))
+}
+
 fn hand_out(
     documents: Documents,
     read: Result<(), TraceError>,
     on_row: &mut dyn FnMut(Walked) -> ControlFlow<()>,
 ) {
     let mut rows = documents.finish().taken.rows;
-    rows.sort_by_key(|row| row.at_ns);
-    let zero_ns = rows.first().map_or(0, |row| row.at_ns);
-    for mut row in rows {
-        row.request.at = super::rows::trace_time(row.at_ns, zero_ns);
+    rows.sort_by_key(|(row, _)| row.at_ns);
+    for (mut row, blocks) in rows {
+        row.request.prefix = blocks.prefix();
+        row.request.at = ordinal(row.at_ns);
         if on_row(Ok((row.line, row.request))).is_break() {
             return;
         }

@@ -11,13 +11,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::TimeUnit;
-use super::blocks::{Fit, prefix, scope, scoped};
+use super::blocks::{Fit, prefix};
 use super::error::Fault;
 use super::held::Taken;
 use super::json::json_fault;
 use super::number::float_time_ns;
 use super::words::Words;
 use crate::trace::Request;
+use crate::trace::ids::{of_name, scoped};
 use crate::units::Nanos;
 
 #[derive(Deserialize)]
@@ -89,7 +90,7 @@ impl Weka {
         let is_local = session.hash_id_scope.as_deref() != Some("global");
         let block_tok = self.block_tok.or(session.block_size).filter(|&tok| tok > 0);
         let mut frame = Frame {
-            scope: is_local.then(|| scope(&session.id)),
+            scope: is_local.then(|| of_name(&session.id)),
             block_tok: block_tok.ok_or_else(|| {
                 Fault::at("block_size", "the key is missing; name it with `--block-tok`")
             })?,

@@ -4,6 +4,8 @@
 //! first row, the last, partial window left out (Cox and Lewis, "The Statistical Analysis of Series of
 //! Events", 1966). 1 for Poisson arrivals at any scale; a gap's CV alone cannot tell bursts from noise.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use crate::units::{NS_PER_S, Nanos};
@@ -14,6 +16,8 @@ pub const SCALES_S: [u64; 3] = [1, 10, 60];
 const BINS: usize = 4096;
 /// Sizes of gaps that are told apart for percentiles: 32 to an octave, and 0.
 const GAP_STEPS: usize = 64 * 32 + 1;
+/// Different gaps that are counted one by one.
+const GAP_VALUES: usize = 1 << 16;
 
 /// Gathers arrivals in time order.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +32,8 @@ pub struct Arrivals {
     gap_sum_s: f64,
     gap_square_sum_s2: f64,
     under_ms: u64,
+    /// Gaps and their counts, as long as there are not too many different ones.
+    gap_values: Option<HashMap<u64, u64>>,
     /// Gaps by size, on a logarithmic scale.
     gap_counts: Vec<u64>,
     windows: [Windows; 3],
@@ -83,9 +89,9 @@ pub struct ArrivalFigures {
     pub quantised: bool,
     /// Coefficient of variation of the gaps between rows.
     pub gap_cv: Option<f64>,
-    /// Median gap (to 2%).
+    /// Median gap (to 2% where more than 65,536 gaps differ, as the next).
     pub gap_p50_s: Option<f64>,
-    /// 99th percentile of the gaps (to 2%).
+    /// 99th percentile of the gaps.
     pub gap_p99_s: Option<f64>,
     /// Longest gap.
     pub gap_max_s: Option<f64>,
@@ -117,6 +123,7 @@ impl Arrivals {
             self.distinct = 1;
             self.bin = Nanos(NS_PER_S / 8);
             self.gap_counts = vec![0; GAP_STEPS];
+            self.gap_values = Some(HashMap::new());
         } else {
             self.gap(at.since(self.last));
         }
@@ -140,6 +147,12 @@ impl Arrivals {
         self.gap_square_sum_s2 += gap_s * gap_s;
         self.under_ms += u64::from(gap < Nanos(NS_PER_S / 1000));
         self.gap_counts[step_of(gap.0)] += 1;
+        if let Some(values) = &mut self.gap_values {
+            *values.entry(gap.0).or_default() += 1;
+            if values.len() > GAP_VALUES {
+                self.gap_values = None;
+            }
+        }
     }
 
     fn picture(&mut self, since: Nanos) {
@@ -218,10 +231,19 @@ impl Arrivals {
         }
     }
 
-    /// Nearest rank over the logarithmic counts.
+    /// Nearest rank, over the gaps themselves or over the logarithmic counts.
     fn gap_percentile_s(&self, share: f64) -> f64 {
         let rank = (share * (self.rows - 1) as f64).ceil().max(1.0);
         let mut seen = 0;
+        if let Some(values) = &self.gap_values {
+            let mut values: Vec<_> = values.iter().collect();
+            values.sort_unstable();
+            let found = values.into_iter().find(|(_, count)| {
+                seen += **count;
+                seen as f64 >= rank
+            });
+            return Nanos(found.map_or(0, |(gap, _)| *gap)).as_secs_f64();
+        }
         for (step, &count) in self.gap_counts.iter().enumerate() {
             seen += count;
             if seen as f64 >= rank {

@@ -12,7 +12,7 @@ mod process;
 mod tests;
 
 use super::WorkloadError;
-use super::distribution::{Distribution, REQUESTS, SECONDS, whole};
+use super::distribution::{Distribution, FACTORS, REQUESTS, SECONDS, whole};
 use super::draw::{Draws, Purpose};
 use super::keys::Keys;
 use crate::units::Nanos;
@@ -53,6 +53,8 @@ pub(super) struct Open {
 struct Bursts {
     size: Distribution,
     off: Distribution,
+    /// A factor on the rate inside each burst.
+    pace: Option<Distribution>,
 }
 
 impl Arrival {
@@ -94,10 +96,12 @@ impl Bursts {
     fn read(mut keys: Keys<'_>) -> Result<Self, WorkloadError> {
         let size = keys.section("size", "add a distribution of requests in a burst")?;
         let off = keys.section("off", "add a distribution of seconds between bursts")?;
+        let pace = keys.section_if_any("pace")?;
         keys.finish()?;
         Ok(Self {
             size: Distribution::read(size, REQUESTS)?,
             off: Distribution::read(off, SECONDS)?,
+            pace: pace.map(|keys| Distribution::read(keys, FACTORS)).transpose()?,
         })
     }
 }
@@ -111,6 +115,7 @@ pub(super) struct Clock {
     bursts: u64,
     /// Requests that the burst still has.
     left: u64,
+    pace: f64,
 }
 
 impl Clock {
@@ -151,11 +156,13 @@ impl Clock {
     ) -> f64 {
         if self.left > 0 {
             self.left -= 1;
-            return process.gap_s(row, draws);
+            return process.gap_s(row, draws) / self.pace;
         }
         let burst = self.bursts;
         self.bursts += 1;
         self.left = bursts.size.whole_at(draws.of(Purpose::BurstSize, burst).uniform()) - 1;
+        let pace = bursts.pace.as_ref();
+        self.pace = pace.map_or(1.0, |pace| pace.at(draws.of(Purpose::BurstPace, burst).uniform()));
         if burst == 0 { 0.0 } else { bursts.off.at(draws.of(Purpose::BurstOff, burst).uniform()) }
     }
 }

@@ -84,6 +84,8 @@ fn bursts_have_their_sizes_and_silences() {
                 [bursts.size]\ndistribution = \"fixed\"\nrequests = 3\n\
                 [bursts.off]\ndistribution = \"fixed\"\nseconds = 5";
     assert_eq!(arrivals(text, 7), [0.0, 0.1, 0.2, 5.2, 5.3, 5.4, 10.4]);
+    let paced = format!("{text}\n[bursts.pace]\ndistribution = \"fixed\"\nfactors = 2");
+    assert_eq!(arrivals(&paced, 4), [0.0, 0.05, 0.1, 5.1], "the pace is the burst's alone");
     let twice = format!("{text}\n[envelope]\nkind = \"steps\"\nfactors = [2]\nevery = \"1s\"");
     assert_eq!(arrivals(&twice, 4), [0.0, 0.05, 0.1, 2.6], "the envelope moves silences too");
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::super::WorkloadError;
 use super::super::keys::{Field, Keys};
-use super::{Unit, whole};
+use super::Unit;
 
 /// The largest file.
 const LIMIT_BYTES: u64 = 512 * 1024 * 1024;
@@ -24,7 +24,8 @@ pub(super) fn read(keys: &mut Keys<'_>, unit: Unit) -> Result<Arc<[f64]>, Worklo
         Some(column) => cells(&text, column).map_err(|why| file.fail(why))?,
     };
     let fits = |value: f64| {
-        (unit.least..=unit.most).contains(&value) && (!unit.whole || whole(value) as f64 == value)
+        (unit.least..=unit.most).contains(&value)
+            && (!unit.whole || value.fract().abs() < f64::EPSILON)
     };
     if let Some((at, bad)) = values.iter().enumerate().find(|(_, value)| !fits(**value)) {
         let kind = if unit.whole { "whole numbers" } else { "numbers" };

@@ -35,6 +35,9 @@ pub(super) const REQUESTS: Unit = Unit { key: "requests", least: 1.0, most: 1e9,
 /// Time, up to some three years.
 pub(super) const SECONDS: Unit = Unit { key: "seconds", least: 0.0, most: 1e8, whole: false };
 
+/// Factors on a rate.
+pub(super) const FACTORS: Unit = Unit { key: "factors", least: 1e-6, most: 1e6, whole: false };
+
 impl Unit {
     /// A value in this unit.
     fn value(self, field: &Field<'_>) -> Result<f64, WorkloadError> {
@@ -65,6 +68,11 @@ pub(super) struct Distribution {
 }
 
 impl Distribution {
+    /// Always this value.
+    pub(super) fn one(value: f64, unit: Unit) -> Self {
+        Self { family: Family::Fixed(value), min: unit.least, max: unit.most, whole: unit.whole }
+    }
+
     /// Reads a section that holds nothing else.
     pub(super) fn read(mut keys: Keys<'_>, unit: Unit) -> Result<Self, WorkloadError> {
         let distribution = Self::read_part(&mut keys, unit)?;

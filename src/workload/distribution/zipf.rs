@@ -39,7 +39,9 @@ impl Zipf {
             shares.push(sum);
             value += 1.0;
         }
-        shares.iter_mut().for_each(|share| *share /= sum);
+        for share in &mut shares {
+            *share /= sum;
+        }
         Ok(Self { min, shares: shares.into() })
     }
 

@@ -2,7 +2,9 @@
 //!
 //! Every trace is written here; [`real`] reads the public files where they are at hand.
 
+mod damage;
 mod faults;
+mod logs;
 mod quirks;
 mod real;
 
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::trace::open_stream;
+use super::open::open_stream;
 use super::*;
 use crate::trace::Request;
 use crate::units::Nanos;

@@ -1,0 +1,10 @@
+//! The reader of tracelab-replay traces.
+
+#![no_main]
+
+mod reading;
+
+use libfuzzer_sys::fuzz_target;
+use underfire::trace::read::Format;
+
+fuzz_target!(|input: &[u8]| reading::read(Some(Format::TraceLabReplay), input));
