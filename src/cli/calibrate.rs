@@ -1,278 +1,248 @@
-//! Before `t0`: how this server counts prompts, so that every row has the length that it asks for.
+//! `underfire calibrate`: how wrong this client's own figures are on this machine, under a load that is
+//! asked for, or under the largest that this machine holds.
 //!
-//! A few small requests that are no rows: the server's tokenizer is asked which words are one token
-//! each, where it has one, and three prompts of different lengths show what is added to them. What was
-//! found is said, and how many requests it took. Deliberately absent: any of this for a server that
-//! must not be probed, and for prompts that are given.
+//! Deliberately absent: the measurement of one load, and the words for it.
 
-use std::rc::Rc;
+use std::path::PathBuf;
 
 use anyhow::Context;
-use bytes::Bytes;
-use tokio::task::LocalSet;
+use clap::Args;
+use tokio::sync::watch;
 
-use crate::client::dialect::Api;
-use crate::client::{Client, Dial, Settings, Timeouts, Watch};
-use crate::clock::Clock;
-use crate::prompt::tokenized::{self, Before};
-use crate::prompt::tokenizer::Tokenizer;
-use crate::prompt::{CANDIDATES, COMMON_IDS, Fit, Prompter, SLOTS, Vocabulary};
-use crate::record::{Outcome, StreamRecord};
-use crate::replay::Setup;
-use crate::replay::job::BodyMaker;
-use crate::units::Nanos;
+use super::Exit;
+use super::calibration::{Calibration, Scratch, measure};
+use super::calibration_words as words;
+use super::console::{print, say};
+use super::live::stop_on_signals;
+use crate::clock::Utc;
+use crate::lab::Load;
+use crate::replay::capacity;
+use crate::replay::drain::Stop;
+use crate::report::Folder;
+use crate::schedule::PlanFacts;
+use crate::units::{NS_PER_S, Nanos, UnitError};
 
-/// Lengths of the three prompts, in pieces.
-const LENGTHS: [u32; 3] = [4, 16, 64];
-/// A prompt of 64 pieces is answered within this time or the server is not calibrated.
-const LIMIT: Nanos = Nanos::from_secs(30);
-/// Words that are tried together where there is no tokenizer to ask.
-const GROUP: usize = 8;
-/// Lengths of the two prompts of a group, in pieces: the longer has every word of it, and more than once.
-const GROUP_LENGTHS: [u32; 2] = [8, 72];
-
-/// A request of `--prime`: pieces of its prompt, tokens of its answer.
-const PRIME_INPUT: u32 = 128;
-const PRIME_OUTPUT_TOK: u32 = 16;
-/// Their prompts are those of no probe.
-const PRIME_FIRST_ID: u64 = 1 << 32;
-/// A server that is cold may take this long.
-const PRIME_LIMIT: Nanos = Nanos::from_secs(600);
-
-/// What was found, and what it took.
-pub(super) struct Calibration {
-    /// What prompts are to be drawn from; `None` where the server does not count.
-    pub(super) vocabulary: Option<Vocabulary>,
-    /// One sentence.
-    pub(super) words: String,
+/// Arguments of `calibrate`.
+#[derive(Debug, Args)]
+pub(super) struct CalibrateArgs {
+    /// Arrivals a second (default: a tenth of the streams, and 40 at the least)
+    #[arg(long, value_name = "R", value_parser = rate)]
+    rate: Option<f64>,
+    /// Streams open at a time (default: as many as --rate opens in a second). With neither, the most
+    /// that this machine holds are looked for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    streams: Option<u32>,
+    /// Time between two tokens of a stream
+    #[arg(long, value_name = "D", default_value = "50ms", value_parser = span)]
+    gap: Nanos,
+    /// How long the load is measured, once its streams are open
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = span)]
+    duration: Nanos,
+    /// Threads that send and receive (default: one per core)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    workers: Option<u16>,
+    /// Keep rows, timeline, the server's log and the result in this folder, which must not hold a run
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// The result as JSON to stdout
+    #[arg(long)]
+    json: bool,
 }
 
-/// Asks the server of a run. That nothing was found is a sentence too; the common words are used then.
-pub(super) fn calibrate(
-    setup: &Setup,
-    tokenize_path: &str,
-    tokenizer: Option<&Tokenizer>,
-) -> anyhow::Result<Calibration> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    LocalSet::new().block_on(&runtime, async {
-        let client = client(setup, LIMIT)?;
-        let bodies = &setup.bodies;
-        let mut probes =
-            Probes { client, bodies, tokenizer, posts: 0, questions: 0, failure: None };
-        let vocabulary = probes.vocabulary(tokenize_path).await;
-        let words = probes.words(vocabulary.as_ref());
-        Ok(Calibration { vocabulary, words })
+/// Streams of the first step of the search; each next one doubles them.
+const FIRST_STREAMS: u32 = 250;
+/// And of the last.
+const MOST_STREAMS: u32 = 16_000;
+/// How long a step is measured.
+const STEP: Nanos = Nanos::from_millis(2_000);
+/// A load is held while every error stays below this: what is called good elsewhere too.
+const HELD_MS: f64 = 5.0;
+/// A disturbance from outside lasts no longer than a step; twice is no disturbance.
+const TRIES: u32 = 2;
+/// How long an answer lasts where only its rate, or only the number of streams, is given.
+const LIFE_OF_RATE: Nanos = Nanos::from_secs(1);
+const LIFE_OF_STREAMS_S: f64 = 10.0;
+/// So many arrivals a second bound a p99 in the default duration.
+const LEAST_RATE: f64 = 40.0;
+
+/// The short form before a run: a token every so often, so many streams and arrivals a second at the
+/// bounds, for so long.
+const PLAN_GAP: Nanos = Nanos::from_millis(50);
+const PLAN_MOST_STREAMS: f64 = 4_000.0;
+const PLAN_LEAST_RATE: f64 = 2.0;
+const PLAN_SPAN: Nanos = Nanos::from_secs(3);
+
+/// Carries out the command.
+pub(super) fn calibrate(args: &CalibrateArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
+    let workers = args.workers.map_or_else(cores, usize::from);
+    let asked = args.asked();
+    if let Some(load) = asked {
+        load.check()?;
+    }
+    let folder = args.out.as_ref().map(|out| Folder::create(Some(out), "", &Utc::now().compact()));
+    let folder = folder.transpose()?;
+    let (stop, _) = watch::channel(Stop::No);
+    stop_on_signals(&stop, quit).context("cannot watch for signals")?;
+    let load = match asked {
+        Some(load) => load,
+        None => Load { span: args.duration, ..search(args.gap, workers, &stop)? },
+    };
+    if *stop.borrow() == Stop::All {
+        return Ok(Exit::Interrupted);
+    }
+    if let Some(shortage) = capacity::shortage(u64::from(load.streams)) {
+        say(&format!("warning: {shortage}"));
+    }
+    say(&format!("calibrating: {}", words::load(&load)));
+    let calibration = match &folder {
+        Some(folder) => keep(measure(load, workers, folder, &stop)?, folder)?,
+        None => measure(load, workers, Scratch::make()?.folder(), &stop)?,
+    };
+    if args.json {
+        print(&format!("{:#}\n", words::json(&calibration)));
+        say(&words::sentence(&calibration));
+    } else {
+        print(&words::page(&calibration));
+    }
+    Ok(exit(&calibration))
+}
+
+/// Writes the result beside the files that it was made of.
+fn keep(calibration: Calibration, folder: &Folder) -> anyhow::Result<Calibration> {
+    let path = folder.file("calibration.json");
+    std::fs::write(&path, format!("{:#}\n", words::json(&calibration)))
+        .with_context(|| format!("failed to write {}", path.display()))?;
+    Ok(calibration)
+}
+
+/// What a calibration is worth.
+fn exit(calibration: &Calibration) -> Exit {
+    match calibration {
+        Calibration { interrupted: true, .. } => Exit::Interrupted,
+        Calibration { ok: 0, .. } => Exit::NothingSucceeded,
+        calibration if calibration.is_whole() => Exit::Ok,
+        _ => Exit::CannotAnswer,
+    }
+}
+
+/// One worker for each.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+impl CalibrateArgs {
+    /// The load that was asked for, if any was.
+    fn asked(&self) -> Option<Load> {
+        let (rate, streams) = match (self.rate, self.streams) {
+            (None, None) => return None,
+            (Some(rate), Some(streams)) => (rate, streams),
+            (Some(rate), None) => (rate, streams_of(rate, LIFE_OF_RATE)),
+            (None, Some(streams)) => {
+                ((f64::from(streams) / LIFE_OF_STREAMS_S).max(LEAST_RATE), streams)
+            }
+        };
+        Some(Load { interval: interval(rate), streams, gap: self.gap, span: self.duration })
+    }
+}
+
+/// The largest load that is held, by doubling; the first step where not even that is.
+fn search(gap: Nanos, workers: usize, stop: &watch::Sender<Stop>) -> anyhow::Result<Load> {
+    let of = |streams: u32| {
+        // Answers of two seconds: a step of two sees as many begin as end.
+        Load { interval: interval(f64::from(streams) / 2.0), streams, gap, span: STEP }
+    };
+    let mut held = of(FIRST_STREAMS);
+    let mut streams = FIRST_STREAMS;
+    while streams <= MOST_STREAMS && capacity::shortage(u64::from(streams)).is_none() {
+        let load = of(streams);
+        let mut holds = false;
+        for _ in 0..TRIES {
+            let calibration = measure(load, workers, Scratch::make()?.folder(), stop)?;
+            let error_ms = calibration.worst_ms();
+            holds = calibration.is_whole() && error_ms.is_some_and(|ms| ms <= HELD_MS);
+            let (load, error) = (words::load(&load), words::worst(&calibration));
+            say(&format!("{load}: {error}{}", if holds { "" } else { "; not held" }));
+            if holds || calibration.interrupted {
+                break;
+            }
+        }
+        if !holds {
+            break;
+        }
+        held = load;
+        streams *= 2;
+    }
+    if streams == FIRST_STREAMS {
+        say("note: not even the least load of the search was held; it is measured all the same");
+    }
+    Ok(held)
+}
+
+/// A plan's own load, as far as it is known before it is sent: streams are taken to last as long as
+/// their mean answer at 20 tok/s, and no more of them are opened than the built-in server carries.
+pub(super) fn of_plan(facts: &PlanFacts, slots: Option<usize>) -> Load {
+    let answer_tok = facts.output_tok as f64 / facts.rows.max(1) as f64;
+    let life_s = (answer_tok * PLAN_GAP.as_secs_f64()).max(PLAN_GAP.as_secs_f64());
+    let paced = |span: Nanos| facts.rows as f64 / span.as_secs_f64();
+    let (rate, streams) = match (slots, facts.last_due.filter(|last| *last > Nanos::ZERO)) {
+        (Some(slots), _) => (slots as f64 / life_s, slots as f64),
+        (None, Some(span)) => (paced(span), paced(span) * life_s),
+        // All at once.
+        (None, None) => (facts.rows as f64 / life_s, facts.rows as f64),
+    };
+    let streams = streams.min(facts.rows as f64).min(PLAN_MOST_STREAMS);
+    let streams = streams_of(streams, Nanos::from_secs(1));
+    Load { interval: interval(rate.max(PLAN_LEAST_RATE)), streams, gap: PLAN_GAP, span: PLAN_SPAN }
+}
+
+/// Streams that `rate` arrivals a second keep open.
+fn streams_of(rate: f64, life: Nanos) -> u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to fit")]
+    let streams = (rate * life.as_secs_f64()).ceil().clamp(1.0, 1e6) as u32;
+    streams
+}
+
+/// Between two of `rate` arrivals a second.
+fn interval(rate: f64) -> Nanos {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to fit")]
+    let ns = (NS_PER_S as f64 / rate).round().clamp(1.0, 1e18) as u64;
+    Nanos(ns)
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| (1e-6..=1e6).contains(rate));
+    rate.ok_or_else(|| "write arrivals a second, up to 1000000".to_owned())
+}
+
+fn span(text: &str) -> Result<Nanos, UnitError> {
+    Nanos::parse_duration(text).and_then(|span| match span {
+        Nanos::ZERO => Err(UnitError::Zero),
+        span => Ok(span),
     })
 }
 
-/// A client of the first server for requests before `t0`, each of which ends within `limit`.
-fn client(setup: &Setup, limit: Nanos) -> anyhow::Result<Rc<Client>> {
-    let clock = Clock::real()?;
-    let endpoint = setup.targets.first().context("a run has a server")?;
-    let settings = Settings {
-        timeouts: Timeouts { total: Some(limit), ..Timeouts::default() },
-        ignore_eos: false,
-        ..endpoint.settings.clone()
-    };
-    let t0 = clock.now();
-    Ok(Client::new(Dial::route(&endpoint.route), clock, t0, settings))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Sends `count` requests at once, so that the server is warm, and waits for their ends; says what
-/// became of them.
-pub(super) fn prime(setup: &Setup, count: u32) -> anyhow::Result<String> {
-    let prompter = setup.bodies.prompter.clone();
-    let maker = BodyMaker { prompter, ignore_eos: false, ..setup.bodies.clone() };
-    let bodies: Result<Vec<Bytes>, _> = (0..u64::from(count))
-        .map(|id| maker.probe(PRIME_FIRST_ID + id, PRIME_INPUT, PRIME_OUTPUT_TOK))
-        .collect();
-    let bodies = bodies?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let records = LocalSet::new().block_on(&runtime, async {
-        let client = client(setup, PRIME_LIMIT)?;
-        let sent = bodies.into_iter().map(|body| {
-            let client = client.clone();
-            async move { client.perform(StreamRecord::default(), body, &Watch::default()).await }
-        });
-        anyhow::Ok(futures_util::future::join_all(sent).await)
-    })?;
-    let ok = records.iter().filter(|record| record.outcome == Outcome::Ok).count();
-    let mut words = format!("{count} requests to prime the server, {ok} ok; in no result");
-    if let Some(record) = records.iter().find(|record| record.outcome != Outcome::Ok) {
-        let why = record.error.as_deref().unwrap_or("no reason");
-        words = format!("{words}; the first other one: {}: {why}", record.outcome);
-    }
-    Ok(words)
-}
-
-/// The words that a tokenizer's file has one token for, unchecked by any server. What a chat template
-/// adds to them is not in the file.
-pub(super) fn words_of_file(tokenizer: &Tokenizer) -> Option<Vocabulary> {
-    let [later, first] =
-        [Before::Space, Before::Break].map(|before| single_words(tokenizer, before));
-    holding_words(&later, &first)
-}
-
-fn single_words(tokenizer: &Tokenizer, before: Before) -> Vec<(&'static str, u32)> {
-    let tokens = tokenizer.ids(&tokenized::question(before));
-    tokenized::single_words(&tokens.unwrap_or_default(), before)
-}
-
-/// Words that are one token each behind a space; those that are so both ways come first.
-fn holding_words(
-    later: &[(&'static str, u32)],
-    first: &[(&'static str, u32)],
-) -> Option<Vocabulary> {
-    let names =
-        |words: &[(&'static str, u32)]| words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
-    let (later, first) = (names(later), names(first));
-    let first: Vec<_> = first.into_iter().filter(|word| later.contains(word)).collect();
-    Vocabulary::words(&later, &first)
-}
-
-struct Probes<'a> {
-    client: Rc<Client>,
-    bodies: &'a BodyMaker,
-    /// The model's own, asked instead of the server's.
-    tokenizer: Option<&'a Tokenizer>,
-    /// Requests for a completion.
-    posts: u32,
-    /// Requests to the tokenizer.
-    questions: u32,
-    /// Why the last one had no count.
-    failure: Option<String>,
-}
-
-impl Probes<'_> {
-    /// What this server's prompts can be drawn from, and how it counts them; `None`: it does not count.
-    async fn vocabulary(&mut self, tokenize_path: &str) -> Option<Vocabulary> {
-        let later = self.single_words(tokenize_path, Before::Space).await;
-        let first = if later.is_empty() {
-            Vec::new()
-        } else {
-            self.single_words(tokenize_path, Before::Break).await
+    #[test]
+    fn a_plan_s_load_is_its_rate_and_the_streams_that_its_answers_keep_open() {
+        // 10 requests a second of 100 tokens, 5 s each at 20 tok/s.
+        let facts = PlanFacts {
+            rows: 600,
+            output_tok: 60_000,
+            last_due: Some(Nanos::from_secs(60)),
+            ..PlanFacts::default()
         };
-        if self.bodies.api == Api::Completions
-            && let Some(vocabulary) = self.ids(&later).await
-        {
-            return Some(vocabulary);
-        }
-        let asked = holding_words(&later, &first);
-        let is_asked = asked.is_some();
-        // Nobody knows of the common words: the first is always the same, so that the overhead absorbs it.
-        let common = Vocabulary::words(&CANDIDATES[..SLOTS], &[])?;
-        let vocabulary = self.fitted(asked.unwrap_or(common)).await?;
-        if vocabulary.fit.is_exact() || is_asked {
-            return Some(vocabulary);
-        }
-        Some(self.in_groups().await.unwrap_or(vocabulary))
-    }
-
-    async fn single_words(&mut self, path: &str, before: Before) -> Vec<(&'static str, u32)> {
-        if let Some(tokenizer) = self.tokenizer {
-            return single_words(tokenizer, before);
-        }
-        self.questions += 1;
-        let question = tokenized::question(before);
-        let model = self.bodies.models.first().and_then(Option::as_deref);
-        let tokens = self.client.tokens(path, model, &question).await;
-        tokenized::single_words(&tokens.unwrap_or_default(), before)
-    }
-
-    /// Token ids, where the server takes them and counts each as one.
-    async fn ids(&mut self, known: &[(&'static str, u32)]) -> Option<Vocabulary> {
-        let known: Vec<u32> = known.iter().map(|(_, id)| *id).collect();
-        let common: Vec<u32> = COMMON_IDS.collect();
-        let vocabulary = Vocabulary::ids(&known).or_else(|| Vocabulary::ids(&common))?;
-        self.fitted(vocabulary).await.filter(|vocabulary| vocabulary.fit.is_exact())
-    }
-
-    /// The line through three counts.
-    async fn fitted(&mut self, vocabulary: Vocabulary) -> Option<Vocabulary> {
-        let mut points = Vec::new();
-        for length in LENGTHS {
-            points.push((length, self.count(&vocabulary, length).await?));
-        }
-        let fit = Fit::through(&points);
-        if fit.is_none() {
-            self.failure = Some(format!("its counts are {points:?} for (pieces, tokens)"));
-        }
-        Some(vocabulary.fitted(fit?))
-    }
-
-    /// The groups of common words that are one token each, told by what each adds to a prompt; `None`
-    /// where they are too few or do not hold together.
-    async fn in_groups(&mut self) -> Option<Vocabulary> {
-        let mut hold: Vec<&'static str> = Vec::new();
-        for group in CANDIDATES[..SLOTS].chunks_exact(GROUP) {
-            // Slot after slot the same few words; what they add per word must be one.
-            let few = group.repeat(2);
-            let vocabulary = Vocabulary::words(&few, &[])?;
-            let low = self.count(&vocabulary, GROUP_LENGTHS[0]).await?;
-            let high = self.count(&vocabulary, GROUP_LENGTHS[1]).await?;
-            let added = GROUP_LENGTHS[1] - GROUP_LENGTHS[0];
-            if high.checked_sub(low) == Some(u64::from(added)) {
-                hold.extend_from_slice(group);
-            }
-        }
-        let vocabulary = self.fitted(Vocabulary::words(&hold, &[])?).await?;
-        vocabulary.fit.is_exact().then_some(vocabulary)
-    }
-
-    /// The server's count of a prompt of so many pieces.
-    async fn count(&mut self, vocabulary: &Vocabulary, pieces: u32) -> Option<u64> {
-        // A salt of its own: no row may find its beginning in the cache.
-        let prompter = Prompter::new(0, "probe").with_vocabulary(vocabulary.clone());
-        let maker = BodyMaker { prompter, ignore_eos: false, ..self.bodies.clone() };
-        let body: Bytes = match maker.probe(u64::from(pieces), pieces, 1) {
-            Ok(body) => body,
-            Err(fault) => {
-                self.failure = Some(fault.to_string());
-                return None;
-            }
-        };
-        self.posts += 1;
-        let record = self.client.perform(StreamRecord::default(), body, &Watch::default()).await;
-        let counted = record.usage.and_then(|usage| usage.input_tok);
-        self.failure = match (counted, record.outcome) {
-            (Some(_), _) => None,
-            (None, Outcome::Ok) => Some("it tells no usage".to_owned()),
-            (None, outcome) => {
-                Some(format!("{outcome}: {}", record.error.as_deref().unwrap_or("no reason")))
-            }
-        };
-        counted
-    }
-
-    fn words(&self, vocabulary: Option<&Vocabulary>) -> String {
-        let asked = match self.questions {
-            0 => String::new(),
-            n => format!(" and {n} to /tokenize"),
-        };
-        let file = self.tokenizer.map(Tokenizer::name);
-        let by_file = file.map_or_else(String::new, |file| format!("; words by {file}"));
-        let took = format!("{} requests{asked} before t0, not in the results{by_file}", self.posts);
-        let Some(vocabulary) = vocabulary else {
-            let why = self.failure.as_deref().unwrap_or("it does not count");
-            return format!(
-                "prompt lengths are not calibrated ({took}): the server's answer to a probe: {why}"
-            );
-        };
-        let Fit { overhead_tok, rise, run } = vocabulary.fit;
-        let what = if vocabulary.is_ids() { "token ids" } else { "words of one token" };
-        if vocabulary.fit.is_exact() {
-            format!(
-                "prompts are {what}, {overhead_tok} tokens of each are the server's own ({took})"
-            )
-        } else {
-            let no_words = match file {
-                Some(_) => "its words of one token are not so here (is it this model's?)",
-                None => "no words are one token each here",
-            };
-            format!(
-                "prompt lengths are approximate ({took}): {no_words}; {run} words \
-                 are {rise} tokens, and {overhead_tok} tokens of each prompt are the server's own"
-            )
-        }
+        let load = of_plan(&facts, None);
+        assert_eq!((load.interval, load.streams), (Nanos::from_millis(100), 50));
+        // In the closed loop 20 slots send 4 a second.
+        let load = of_plan(&facts, Some(20));
+        assert_eq!((load.interval, load.streams), (Nanos::from_millis(250), 20));
+        // Once an hour is not calibrated at once an hour, and no plan opens more streams than it has rows.
+        let rare = PlanFacts { rows: 3, last_due: Some(Nanos::from_secs(7_200)), ..facts.clone() };
+        assert_eq!(of_plan(&rare, None).check(), Ok(()));
+        let burst = PlanFacts { rows: 7, last_due: Some(Nanos::ZERO), ..facts };
+        assert_eq!(of_plan(&burst, None).streams, 7);
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::console::say;
 use super::server_count::ServerCount;
 use super::text_count::TextCounter;
-use super::{Exit, cpu};
+use super::{Exit, usage};
 use crate::clock::{Anchor, monotonic};
 use crate::metrics::abort::{AbortReason, AbortWatch};
 use crate::metrics::fidelity::{SentFigures, SentTimes};
@@ -35,7 +35,7 @@ pub(super) struct Live {
     ended: u64,
     failed: u64,
     output_tok: u64,
-    next_cpu: Nanos,
+    next_sample: Nanos,
     abort: AbortWatch,
     stop: watch::Sender<Stop>,
     /// Why sending was stopped.
@@ -56,8 +56,8 @@ pub(super) struct Finished {
     pub(super) notice: Option<String>,
 }
 
-/// How often the client's own processor time is read.
-const CPU_EVERY: Nanos = Nanos::from_millis(200);
+/// How often the client's own processor time and memory are read.
+const SAMPLE_EVERY: Nanos = Nanos::from_millis(200);
 
 impl Live {
     pub(super) fn new(
@@ -86,7 +86,7 @@ impl Live {
             ended: 0,
             failed: 0,
             output_tok: 0,
-            next_cpu: Nanos::ZERO,
+            next_sample: Nanos::ZERO,
             abort,
             stop,
             stopped: None,
@@ -117,16 +117,19 @@ impl Live {
             }
         }
         let elapsed = self.elapsed();
-        if elapsed >= self.next_cpu {
-            self.next_cpu = elapsed + CPU_EVERY;
-            self.sample_cpu(elapsed);
+        if elapsed >= self.next_sample {
+            self.next_sample = elapsed + SAMPLE_EVERY;
+            self.sample_usage(elapsed);
         }
         self.recorder.flush_if_due(elapsed).context("cannot write results")
     }
 
-    fn sample_cpu(&mut self, elapsed: Nanos) {
-        if let Some(used) = cpu::used() {
+    fn sample_usage(&mut self, elapsed: Nanos) {
+        if let Some(used) = usage::cpu() {
             self.recorder.cpu(elapsed, used);
+        }
+        if let Some(bytes) = usage::resident_bytes() {
+            self.recorder.memory(elapsed, bytes);
         }
     }
 
@@ -183,7 +186,7 @@ impl Live {
 
     /// What the run leaves.
     pub(super) fn finish(mut self) -> Finished {
-        self.sample_cpu(self.elapsed());
+        self.sample_usage(self.elapsed());
         if let Some(server) = &mut self.server
             && let Err(error) = server.finish(&mut self.recorder)
         {

@@ -6,13 +6,16 @@
 mod args;
 mod ask;
 mod calibrate;
+mod calibration;
+mod calibration_course;
+mod calibration_words;
 mod console;
 mod content_args;
-mod cpu;
 mod disk;
 mod fidelity;
 mod link_args;
 mod live;
+mod prompt_fit;
 mod prompts;
 mod rating;
 mod reach;
@@ -24,10 +27,13 @@ mod scraping;
 mod server;
 mod server_count;
 mod sim;
+mod simulated;
 mod teller;
 mod text_count;
 mod trace;
 mod traffic;
+mod truth;
+mod usage;
 mod watch;
 mod watch_words;
 mod watched;
@@ -51,6 +57,8 @@ enum Command {
     Run(Box<RunArgs>),
     /// Make summary.csv and the console summary again from a run's files
     Report(report::ReportArgs),
+    /// Measure the client's own error on this machine, against the built-in server of known truth
+    Calibrate(Box<calibrate::CalibrateArgs>),
     /// Show tok/s and queue of a running server from its /metrics; no load is sent
     Watch(Box<watch::WatchArgs>),
     /// Look at a trace, find its faults, or make another file of it
@@ -81,6 +89,7 @@ pub fn dispatch(cli: Cli, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Run(args) => run::run(&args, quit),
         Command::Report(args) => report::report(&args),
+        Command::Calibrate(args) => calibrate::calibrate(&args, quit),
         Command::Watch(args) => watch::watch(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Sim(args) => sim::sim(&args),

@@ -1,17 +1,23 @@
 //! The prompts of a run before `t0`: from a file, or in the words that the server counts as one token
-//! each; and what a reader of the results has to know of them.
+//! each; what a reader of the results has to know of them; and the client's own error, where asked for.
 
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::args::RunArgs;
-use super::calibrate::{calibrate, prime, words_of_file};
+use super::calibrate::of_plan;
+use super::calibration::{Scratch, measure};
+use super::calibration_words::own_error;
 use super::console::say;
 use super::content_args::Given;
+use super::prompt_fit::{fit_prompts, prime, words_of_file};
 use super::server::Server;
 use crate::client::dialect::Api;
-use crate::replay::Setup;
+use crate::replay::drain::Stop;
+use crate::replay::{Mode, Setup};
+use crate::report::OwnError;
 use crate::schedule::PlanFacts;
 
 /// More than any chat template has by itself: what is allowed for where none was measured.
@@ -29,6 +35,8 @@ pub(super) struct Prepared {
     /// Prompt tokens a row that may come from a prefix cache, where no row shares its beginning on
     /// purpose.
     pub(super) cache_unasked_tok: Option<u32>,
+    /// The client's own error here, where that was asked.
+    pub(super) own_error: Option<OwnError>,
 }
 
 impl Prepared {
@@ -58,7 +66,7 @@ impl Prepared {
             prepared.input_remedy =
                 Some("the trace gives the words, and its counts are another tokenizer's");
         } else if may_probe(args, server) {
-            let found = calibrate(setup, &server.tokenize_path(), tokenizer)?;
+            let found = fit_prompts(setup, &server.tokenize_path(), tokenizer)?;
             template_tok = found.vocabulary.as_ref().map(|words| words.fit.overhead_tok);
             let mut words = found.words;
             if setup.targets.len() > 1 {
@@ -109,6 +117,36 @@ impl Prepared {
                 say(&format!("note: {words}"));
             }
             self.notices.push(words);
+        }
+        Ok(())
+    }
+
+    /// Measures this client's own error under the plan's load, where that is known ahead.
+    pub(super) fn calibrate(
+        &mut self,
+        facts: Option<&PlanFacts>,
+        setup: &Setup,
+        stop: &watch::Sender<Stop>,
+    ) -> anyhow::Result<()> {
+        let Some(facts) = facts else {
+            let words = "not calibrated: a stream's rate is not known ahead (underfire calibrate takes \
+                         one)";
+            say(&format!("warning: {words}"));
+            self.notices.push(words.to_owned());
+            return Ok(());
+        };
+        let slots = match setup.mode {
+            Mode::Closed { slots, .. } => Some(slots),
+            Mode::Open | Mode::Capped { .. } => None,
+        };
+        let load = of_plan(facts, slots);
+        let scratch = Scratch::make()?;
+        match own_error(&measure(load, setup.workers, scratch.folder(), stop)?) {
+            Ok(own_error) => self.own_error = Some(own_error),
+            Err(words) => {
+                say(&format!("warning: {words}"));
+                self.notices.push(words);
+            }
         }
         Ok(())
     }

@@ -4,8 +4,12 @@ use anyhow::bail;
 
 use super::args::RunArgs;
 use super::link_args::LinkArgs;
+use crate::client::dialect::Api;
 use crate::client::target::{self, Target};
-use crate::client::{Headers, Hop, RequestHead, Route, Tls, Tunnel, proxy, tls_config};
+use crate::client::{
+    self, Endpoint, Headers, Hop, RequestHead, Retries, Route, Timeouts, Tls, Tunnel, proxy,
+    tls_config,
+};
 use crate::report::redact_url;
 
 /// The URL where only a socket is named.
@@ -20,6 +24,20 @@ pub(super) struct Way {
     pub(super) head: RequestHead,
     /// What it may be called in messages and results.
     pub(super) name: String,
+}
+
+impl Way {
+    /// Where requests go, without wishes of a run.
+    pub(super) fn endpoint(&self, timeouts: Timeouts) -> Endpoint {
+        let settings = client::Settings {
+            head: self.head.clone(),
+            timeouts,
+            ignore_eos: false,
+            retries: Retries::default(),
+            keep_kinds: false,
+        };
+        Endpoint { route: self.route.clone(), settings }
+    }
 }
 
 /// The servers that were named, in order; none where one is to be simulated.
@@ -64,8 +82,8 @@ pub(super) fn way(
 }
 
 /// The way to a simulated server of our own. A key is for the servers that were named, so it gets none.
-pub(super) fn own(url: &str, args: &RunArgs) -> anyhow::Result<Way> {
-    let target = target::endpoint(url, args.target.api)?;
+pub(super) fn own(url: &str, api: Api) -> anyhow::Result<Way> {
+    let target = target::endpoint(url, api)?;
     let head = RequestHead::new(&target.authority, &target.path_and_query, &Headers::default())?;
     let route = Route::tcp(target.host.clone(), target.port);
     Ok(Way { target, route, head, name: url.to_owned() })

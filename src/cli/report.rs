@@ -77,5 +77,6 @@ fn facts(folder: &Folder) -> RunFacts {
     };
     let interrupted = manifest.interrupted;
     let stopped = manifest.stopped.filter(|_| !interrupted);
-    RunFacts { client, target, model: manifest.model, interrupted, stopped, notices, ..facts }
+    let (model, own_error) = (manifest.model, manifest.calibration);
+    RunFacts { target, model, interrupted, stopped, own_error, client, notices, ..facts }
 }

@@ -1,7 +1,6 @@
 //! The end of a run: summary, manifest, the check against the simulated server's log, the exit code.
 
-use std::fs::File;
-use std::io::{BufReader, IsTerminal};
+use std::io::IsTerminal;
 
 use anyhow::Context;
 use serde_json::json;
@@ -13,20 +12,17 @@ use super::prompts::Prepared;
 use super::server::Server;
 use super::server_count::{SERVER, ServerCount};
 use super::traffic::Traffic;
+use super::truth;
 use crate::clock::Anchor;
-use crate::lab::{self, Agreement, TruthCheck};
 use crate::metrics::health::{ClientVerdict, HealthFacts};
 use crate::metrics::little::InFlight;
 use crate::metrics::{Summary, Window};
 use crate::record::Outcome;
-use crate::record::csv::read_rows;
 use crate::report::{
     self, ClockAnchor, Folder, Manifest, Recorded, Recorder, RecorderError, RunFacts, Scale,
     WriteError,
 };
 use crate::schedule::PlanFacts;
-use crate::sim;
-use crate::units::Nanos;
 
 /// A run folder whose figures are still to come.
 pub(super) struct Results {
@@ -83,6 +79,7 @@ impl Results {
             api: Some(args.target.api.to_string()),
             server: server.about(),
             settings: prepared.settings.clone(),
+            calibration: prepared.own_error.clone(),
             labels: args.output.label.iter().cloned().collect(),
             notices: [traffic.notices(), &server.notices, &prepared.notices]
                 .concat()
@@ -102,6 +99,7 @@ impl Results {
             folder: Some(folder.path().display().to_string()),
             input_remedy: prepared.input_remedy.map(str::to_owned),
             cache_unasked_tok: prepared.cache_unasked_tok,
+            own_error: prepared.own_error.clone(),
             ..RunFacts::default()
         };
         let results = Self {
@@ -247,23 +245,15 @@ impl Results {
 
     /// Says how the run agrees with what the simulated server logged.
     fn note_truth(&mut self, anchor: Anchor) {
-        let words = match self.check_truth(anchor) {
+        let words = match truth::check_folder(&self.folder, anchor) {
             Ok(check) => {
-                self.manifest.verdicts["truth"] = truth_manifest(&check);
-                truth_words(&check)
+                self.manifest.verdicts["truth"] = truth::manifest(&check);
+                truth::words(&check)
             }
             Err(error) => format!("not checked against truth.csv: {error}"),
         };
         self.manifest.notices.push(words.clone());
         self.words.notices.push(words);
-    }
-
-    /// Reads both files back and holds one against the other.
-    fn check_truth(&self, anchor: Anchor) -> anyhow::Result<TruthCheck> {
-        let open = |name| File::open(self.folder.file(name)).map(BufReader::new);
-        let truth = sim::truth::read(open("truth.csv")?)?;
-        let rows = read_rows(open("requests.csv")?)?.collect::<Result<Vec<_>, _>>()?;
-        Ok(lab::check(&rows, anchor.monotonic, &truth))
     }
 }
 
@@ -302,43 +292,4 @@ fn unwritten(
     rows?;
     summary?;
     manifest
-}
-
-/// `arrival 0.08 / 0.31 / 1.20 ms` and so on.
-fn truth_words(check: &TruthCheck) -> String {
-    let figures = |agreement: &Agreement| {
-        [50, 99, 100].map(|percent| ms(agreement.percentile(percent))).join(" / ")
-    };
-    format!(
-        "against the server's own log ({} requests, {} missing, {} miscounted), error p50 / p99 / max \
-         in ms: arrival {}, TTFT {}, gap p50 {}, gap p99 {}",
-        check.matched,
-        check.missing,
-        check.miscounted,
-        figures(&check.arrival),
-        figures(&check.ttft),
-        figures(&check.gap_p50),
-        figures(&check.gap_p99),
-    )
-}
-
-fn ms(span: Option<Nanos>) -> String {
-    span.map_or_else(|| "–".to_owned(), |span| format!("{:.3}", span.as_millis_f64()))
-}
-
-fn truth_manifest(check: &TruthCheck) -> serde_json::Value {
-    let figures = |agreement: &Agreement| {
-        let [p50, p99, max] =
-            [50, 99, 100].map(|p| agreement.percentile(p).map(Nanos::as_millis_f64));
-        json!({ "p50_ms": p50, "p99_ms": p99, "max_ms": max })
-    };
-    json!({
-        "matched": check.matched,
-        "missing": check.missing,
-        "miscounted": check.miscounted,
-        "arrival_error": figures(&check.arrival),
-        "ttft_error": figures(&check.ttft),
-        "gap_p50_error": figures(&check.gap_p50),
-        "gap_p99_error": figures(&check.gap_p99),
-    })
 }

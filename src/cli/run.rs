@@ -31,6 +31,7 @@ use crate::replay::{self, Mode, ReplayError, Setup, capacity};
 use crate::report::{Folder, Recorder, TextFile};
 use crate::schedule::PlanFacts;
 use crate::sim;
+use crate::trace::read::TraceError;
 use crate::units::Nanos;
 
 /// Carries out the command.
@@ -158,6 +159,12 @@ fn replay(
     prepared.prime(args, &setup)?;
     let (stop, _) = watch::channel(Stop::No);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
+    if args.limits.calibrate {
+        prepared.calibrate(facts, &setup, &stop)?;
+        if *stop.borrow() == Stop::All {
+            return Ok(Exit::Interrupted);
+        }
+    }
     let scraping = scraping(args, &server)?;
     let folder = folder.map_or_else(make_folder, Ok)?;
     if let Some(facts) = facts
@@ -206,13 +213,18 @@ fn replay(
     late.extend(prompts::below_least(&setup));
     late.extend(notice);
     let exit = results.close(recorder, ending, has_truth, &late);
-    ran.map_err(|error| match error {
+    ran.map_err(why)?;
+    exit
+}
+
+/// Why a run broke off, for the person who started it.
+pub(super) fn why(error: ReplayError<TraceError, anyhow::Error>) -> anyhow::Error {
+    match error {
         ReplayError::Worker(error) => anyhow::Error::new(error).context("cannot start a worker"),
         ReplayError::Plan(error) => error.into(),
         ReplayError::Content(error) => error.into(),
         ReplayError::Caller(error) => error,
-    })?;
-    exit
+    }
 }
 
 /// The servers' metrics pages, where they may be read and can be.

@@ -1,19 +1,16 @@
 //! The server of a run: the one at `--url`, or a simulated one started for it.
 
 use std::fmt::Write;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
-use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use super::args::RunArgs;
 use super::ask::{self, Answers, Keys};
 use super::reach::{self, Way};
 use super::reach_args::Switch;
-use crate::client::{self, Endpoint, Engine, Model, Retries, ServerFacts, Timeouts};
+use super::simulated::SimulatedServer;
+use crate::client::{Endpoint, Engine, Model, Retries, ServerFacts, Settings, Timeouts};
 use crate::replay::job::BodyMaker;
 use crate::report;
 use crate::sim;
@@ -72,8 +69,8 @@ impl Server {
     pub(super) fn simulated(truth: &Path, args: &RunArgs) -> anyhow::Result<Self> {
         let settings = sim::Settings { seed: args.shape.seed, ..sim::Settings::default() };
         let child = SimulatedServer::start(&settings, truth)?;
-        let way = reach::own(&format!("http://127.0.0.1:{}", child.port), args)?;
-        let words = format!("built-in simulated server on port {} (no real model)", child.port);
+        let way = reach::own(&format!("http://127.0.0.1:{}", child.port()), args.target.api)?;
+        let words = format!("built-in simulated server on port {} (no real model)", child.port());
         let model = args.target.model.clone().unwrap_or_else(|| settings.model.clone());
         let max_len_tok = settings.max_model_len_tok;
         let manifest = report::Target::Simulated { settings: serde_json::to_value(settings)? };
@@ -164,22 +161,18 @@ impl Server {
         retries: Retries,
         keep_kinds: bool,
     ) -> Vec<Endpoint> {
-        let endpoint = |way: &Way| Endpoint {
-            route: way.route.clone(),
-            settings: client::Settings {
-                head: way.head.clone(),
-                timeouts,
-                ignore_eos: self.keys.ignore_eos,
-                retries,
-                keep_kinds,
-            },
+        let ignore_eos = self.keys.ignore_eos;
+        let endpoint = |way: &Way| {
+            let plain = way.endpoint(timeouts);
+            let settings = Settings { ignore_eos, retries, keep_kinds, ..plain.settings };
+            Endpoint { settings, ..plain }
         };
         self.ways.iter().map(endpoint).collect()
     }
 
     /// Where a simulated server that was started for this run is.
     pub(super) fn simulated_url(&self) -> Option<String> {
-        self.child.as_ref().map(|child| format!("http://127.0.0.1:{}", child.port))
+        self.child.as_ref().map(|child| format!("http://127.0.0.1:{}", child.port()))
     }
 
     /// For a question to the first one's tokenizer.
@@ -195,57 +188,5 @@ impl Server {
     /// Ends a simulated server; true where there was one, whose truth log is then whole.
     pub(super) fn end(self) -> bool {
         self.child.is_some()
-    }
-}
-
-/// A simulated server in a process of its own, so that its load is not counted as the client's.
-/// It ends when this value is dropped, and by itself when this process dies.
-struct SimulatedServer {
-    child: Child,
-    port: u16,
-}
-
-impl SimulatedServer {
-    fn start(settings: &sim::Settings, truth: &Path) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("cannot find this program's own file")?;
-        let seed = settings.seed.to_string();
-        let mut child = Command::new(program)
-            .args(["sim", "--port", "0", "--until-stdin-closes", "--seed", &seed, "--truth"])
-            .arg(truth)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot start the simulated server")?;
-        let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout.take(1024)).read_line(&mut line)?;
-        }
-        let port = line.trim().rsplit(':').next().and_then(|port| port.parse().ok());
-        let Some(port) = port else {
-            let _ = child.kill();
-            let _ = child.wait();
-            bail!("the simulated server did not say its port (it said `{}`)", line.trim());
-        };
-        Ok(Self { child, port })
-    }
-}
-
-/// How often, and how many times, the end of the child is looked for before it is forced: 5 s.
-const CHILD_LOOK: Duration = Duration::from_millis(5);
-const CHILD_LOOKS: u32 = 1_000;
-
-impl Drop for SimulatedServer {
-    fn drop(&mut self) {
-        // Its shutdown signal; it writes out its log and ends.
-        drop(self.child.stdin.take());
-        let (_never, pause) = std::sync::mpsc::channel::<()>();
-        for _ in 0..CHILD_LOOKS {
-            if self.child.try_wait().is_ok_and(|ended| ended.is_some()) {
-                return;
-            }
-            let _ = pause.recv_timeout(CHILD_LOOK);
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

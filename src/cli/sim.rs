@@ -96,6 +96,26 @@ impl SimArgs {
     }
 }
 
+/// The speed, the limits and the seed of `settings` as arguments of this command. Its faults, and how
+/// it tells of itself, are for people who start one by hand.
+pub(super) fn arguments(settings: &Settings) -> Vec<String> {
+    let ns = |time: Nanos| format!("{}ns", time.0);
+    [
+        ("--seed", settings.seed.to_string()),
+        ("--prefill-base", ns(settings.prefill_base)),
+        ("--prefill-per-tok", ns(settings.prefill_per_tok)),
+        ("--step-base", ns(settings.step_base)),
+        ("--step-per-stream", ns(settings.step_per_stream)),
+        ("--max-running", settings.max_running.to_string()),
+        ("--max-queued", settings.max_queued.to_string()),
+        ("--max-model-len-tok", settings.max_model_len_tok.to_string()),
+        ("--jitter", settings.jitter.to_string()),
+    ]
+    .into_iter()
+    .flat_map(|(name, value)| [name.to_owned(), value])
+    .collect()
+}
+
 /// Serves until interrupted.
 pub(super) fn sim(args: &SimArgs) -> anyhow::Result<Exit> {
     let settings = args.settings();
@@ -136,4 +156,35 @@ async fn ended(until_stdin_closes: bool) {
 
 fn duration(text: &str) -> Result<Nanos, UnitError> {
     Nanos::parse_duration(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Alone {
+        #[command(flatten)]
+        sim: SimArgs,
+    }
+
+    #[test]
+    fn settings_come_back_from_their_arguments() {
+        let settings = Settings {
+            prefill_base: Nanos(1),
+            prefill_per_tok: Nanos(2),
+            step_base: Nanos(3),
+            step_per_stream: Nanos(4),
+            max_running: 5,
+            max_queued: 6,
+            max_model_len_tok: 7,
+            jitter: 0.25,
+            seed: 8,
+            ..Settings::default()
+        };
+        let words = std::iter::once("sim".to_owned()).chain(arguments(&settings));
+        assert_eq!(Alone::parse_from(words).sim.settings(), settings);
+    }
 }

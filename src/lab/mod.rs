@@ -4,6 +4,7 @@
 //! The code under test is the code that runs for real: the same worker, client, decoder and server,
 //! over pipes in memory. Only the clock differs. Proofs over many seeds are made this way.
 
+mod load;
 mod truth;
 
 use std::cell::RefCell;
@@ -13,9 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
+pub use load::{LONGEST_TOK, Load, LoadError};
 pub use truth::{Agreement, TruthCheck, check};
 
-use crate::client::dialect::{Api, MaxTokensKey};
+use crate::client::dialect::Api;
 use crate::client::{Client, Dial, RequestHead, Retries, Settings as ClientSettings, Timeouts};
 use crate::clock::{Clock, Stalled, VirtualTime};
 use crate::metrics::abort::{AbortRule, AbortWatch};
@@ -70,18 +72,7 @@ impl Setup {
                 retries: Retries::default(),
                 keep_kinds: false,
             },
-            bodies: BodyMaker {
-                api: Api::Chat,
-                models: vec![None],
-                include_usage: true,
-                running_usage: false,
-                max_tokens_key: MaxTokensKey::MaxTokens,
-                ignore_eos: false,
-                extra: None,
-                prompter: Prompter::new(0, ""),
-                keep_text: false,
-                below_least: Arc::default(),
-            },
+            bodies: BodyMaker::new(Api::Chat, Prompter::new(0, "")),
             mode: Mode::Open,
             until: Nanos::MAX,
             drain: Drain::default(),

@@ -52,6 +52,8 @@ pub struct Second {
     pub lag: Ranks,
     /// The client's use of processor time, as a share of one core.
     pub client_cpu: Option<f64>,
+    /// The client's memory in RAM, in bytes; the largest reading.
+    pub client_rss: Option<u64>,
     /// What the servers said of it.
     pub server: ServerSecond,
 }
@@ -102,6 +104,7 @@ struct Open {
     ttft: Pool,
     lag: Pool,
     cpu: Option<Nanos>,
+    rss: Option<u64>,
     server: ServerSecond,
 }
 
@@ -167,6 +170,13 @@ impl Timeline {
         }
     }
 
+    /// Notes that the client held so many bytes of RAM at `at`.
+    pub fn memory(&mut self, at: Nanos, bytes: u64) {
+        if let Some(open) = self.slot(at.0 / NS_PER_S) {
+            open.rss = open.rss.max(Some(bytes));
+        }
+    }
+
     /// Notes what the servers said of a second.
     pub fn server(&mut self, second: u64, said: ServerSecond) {
         if let Some(open) = self.slot(second) {
@@ -220,6 +230,7 @@ impl Timeline {
             ttft: Ranks::of(&open.ttft),
             lag: Ranks::of(&open.lag),
             client_cpu: open.cpu.map(Nanos::as_secs_f64),
+            client_rss: open.rss,
             server: open.server,
         })
     }
@@ -341,5 +352,16 @@ mod tests {
         }
         let cpu: Vec<_> = timeline.finish().iter().map(|second| second.client_cpu).collect();
         assert_eq!(cpu, [Some(0.55), Some(0.1), Some(0.05)]);
+    }
+
+    #[test]
+    fn memory_is_the_largest_reading_of_a_second() {
+        let mut timeline = Timeline::default();
+        add(&mut timeline, &record(Outcome::Ok, 0, &[2_900]));
+        for (at, bytes) in [(0, 5), (400, 9), (800, 7), (2_100, 3)] {
+            timeline.memory(Nanos(at * MS), bytes);
+        }
+        let rss: Vec<_> = timeline.finish().iter().map(|second| second.client_rss).collect();
+        assert_eq!(rss, [Some(9), None, Some(3)]);
     }
 }

@@ -134,6 +134,23 @@ pub enum JobFault {
 }
 
 impl BodyMaker {
+    /// Bodies for one server that names no model and knows no vendor key; they ask for usage.
+    #[must_use]
+    pub fn new(api: Api, prompter: Prompter) -> Self {
+        Self {
+            api,
+            models: vec![None],
+            include_usage: true,
+            running_usage: false,
+            max_tokens_key: MaxTokensKey::default(),
+            ignore_eos: false,
+            extra: None,
+            prompter,
+            keep_text: false,
+            below_least: Arc::default(),
+        }
+    }
+
     /// A row with its body.
     pub fn job(&self, planned: Planned) -> Result<Job, JobError> {
         let target = spread::target(&planned, self.models.len());

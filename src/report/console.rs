@@ -8,6 +8,7 @@ mod warnings;
 use std::fmt::Write as _;
 
 use self::warnings::warnings;
+use super::own_error::OwnError;
 use super::words::{NONE, decimal, grouped, percent, rate, span};
 use crate::metrics::{ALL, Line, MEASURED, Percentile, Stat, Summary, Tally};
 use crate::record::Outcome;
@@ -33,6 +34,8 @@ pub struct RunFacts {
     /// No row shares its beginning with another one on purpose, so a prefix cache should give no more
     /// than this for each: the chat template. `None` where rows do share.
     pub cache_unasked_tok: Option<u32>,
+    /// The client's own error, where it was measured before the run.
+    pub own_error: Option<OwnError>,
     /// Whether this client kept up, and why not.
     pub client: Option<String>,
     /// Further sentences for the end.
@@ -67,7 +70,7 @@ pub fn render(summary: &Summary, facts: &RunFacts, color: bool) -> String {
     if let Some(client) = &facts.client {
         page.line("client", client);
     }
-    page.table(summary);
+    page.table(summary, facts.own_error.as_ref());
     page.warnings(summary, facts);
     page.notes(summary, facts);
     page.text
@@ -184,11 +187,14 @@ impl Page {
         self.line("window", &text);
     }
 
-    fn table(&mut self, summary: &Summary) {
-        let head = format!(
+    fn table(&mut self, summary: &Summary, own_error: Option<&OwnError>) {
+        let mut head = format!(
             "{:<20}{:>10}{:>10}{:>10}{:>10}{:>11}{:>7}",
             "latency, ms", "p50", "p90", "p99", "max", "n", "cut"
         );
+        if own_error.is_some() {
+            head.push_str("        ±");
+        }
         let head = self.paint(BOLD, &head);
         writeln!(self.text, "\n{head}").expect("memory takes text");
         let lines = || {
@@ -199,7 +205,8 @@ impl Page {
         for (name, line) in lines() {
             // Without reasoning the first answer token is the first token: no news.
             if !(same_answer && &*line.metric == "ttfo_ms") {
-                table_row(&mut self.text, name, line);
+                let plus_minus = own_error.and_then(|error| error.of(&line.metric));
+                table_row(&mut self.text, name, line, plus_minus);
             }
         }
         let missing: Vec<String> = SHOWN
@@ -256,6 +263,7 @@ impl Page {
             let cached = grouped(all.cached_tok);
             notes.push(format!("{cached} prompt tokens came from the server's prefix cache"));
         }
+        notes.extend(facts.own_error.as_ref().map(OwnError::words));
         notes.extend(facts.notices.iter().cloned());
         for note in notes {
             writeln!(self.text, "note: {note}").expect("memory takes text");
@@ -287,12 +295,14 @@ fn shown(line: &Line, percentile: Percentile) -> String {
     }
 }
 
-fn table_row(text: &mut String, name: &str, line: &Line) {
+fn table_row(text: &mut String, name: &str, line: &Line, plus_minus: Option<f64>) {
     let [p50, p90, p99] = SHOWN.map(|(percentile, _)| shown(line, percentile));
     let max = line.max.map_or_else(|| NONE.to_owned(), decimal);
     let n = grouped(line.n.unwrap_or(0));
     let cut = line.censored.filter(|n| *n > 0).map_or_else(String::new, grouped);
-    let row = format!("{name:<20}{p50:>10}{p90:>10}{p99:>10}{max:>10}{n:>11}{cut:>7}");
+    let plus_minus = plus_minus.map_or_else(String::new, decimal);
+    let row =
+        format!("{name:<20}{p50:>10}{p90:>10}{p99:>10}{max:>10}{n:>11}{cut:>7}{plus_minus:>9}");
     text.push_str(row.trim_end());
     text.push('\n');
 }

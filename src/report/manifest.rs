@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::folder::{WriteError, replace_file};
+use super::own_error::OwnError;
 use super::redact::{redact_arg, redact_command, redact_json, redact_text, redact_url};
 use crate::metrics::{Summary, Tally};
 use crate::units::Nanos;
@@ -54,6 +55,8 @@ pub struct Manifest {
     pub clock: Option<ClockAnchor>,
     /// The client's machine.
     pub machine: Option<Machine>,
+    /// The client's own error here, where it was measured before the run.
+    pub calibration: Option<OwnError>,
     /// The measured window.
     pub window: Option<WindowFacts>,
     /// Whether the run was cut short by a signal.

@@ -117,6 +117,11 @@ impl Recorder {
         self.timeline.cpu(at, used);
     }
 
+    /// Notes that this process held so many bytes of RAM at `at`.
+    pub fn memory(&mut self, at: Nanos, bytes: u64) {
+        self.timeline.memory(at, bytes);
+    }
+
     /// Notes what the servers said of a second of the run.
     pub fn server(&mut self, second: u64, said: ServerSecond) {
         self.timeline.server(second, said);

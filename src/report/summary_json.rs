@@ -25,6 +25,7 @@ pub fn summary_json(summary: &Summary, facts: &RunFacts) -> Value {
         "window": WindowFacts::of(summary),
         "outcomes": outcome_counts(&summary.all),
         "resent": summary.all.resent,
+        "calibration": facts.own_error,
         "notices": notices,
         "summary": summary.lines.iter().map(object).collect::<Vec<_>>(),
     })

@@ -12,7 +12,7 @@ use crate::metrics::timeline::Second;
 use crate::units::{NS_PER_MS, NS_PER_S, Nanos};
 
 /// The columns, in order.
-pub const TIMELINE_HEADER: [&str; 18] = [
+pub const TIMELINE_HEADER: [&str; 19] = [
     "t_s",
     "utc",
     "due",
@@ -31,6 +31,7 @@ pub const TIMELINE_HEADER: [&str; 18] = [
     "server_input_tok",
     "server_running",
     "server_waiting",
+    "client_rss_mb",
 ];
 
 /// The file.
@@ -77,6 +78,9 @@ impl TimelineFile {
             figure(second.server.input_tok),
             figure(second.server.running),
             figure(second.server.waiting),
+            second
+                .client_rss
+                .map_or_else(String::new, |bytes| format!("{:.2}", bytes as f64 / 1e6)),
         ])
     }
 
@@ -108,12 +112,13 @@ mod tests {
         let mut file = TimelineFile::create(path.clone()).expect("space");
         file.starts(1_796_040_000_250_000_000);
         let second = Second { t_s: 3, due: 2, client_cpu: Some(0.25), ..Second::default() };
+        let second = Second { client_rss: Some(12_345_678), ..second };
         file.write(&second).expect("space");
         file.flush().expect("space");
         let text = std::fs::read_to_string(path).expect("the file");
         assert_eq!(
             text.lines().nth(1),
-            Some("3,2026-11-30T12:00:03.250Z,2,0,0,0,0,0,0,,,,,0.2500,,,,")
+            Some("3,2026-11-30T12:00:03.250Z,2,0,0,0,0,0,0,,,,,0.2500,,,,,12.35")
         );
     }
 }

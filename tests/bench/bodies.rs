@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use underfire::client::dialect::{Api, MaxTokensKey};
+use underfire::client::dialect::Api;
 use underfire::clock::monotonic;
 use underfire::prompt::{COMMON_IDS, Prompter, Vocabulary};
 use underfire::replay::job::BodyMaker;
@@ -30,18 +30,9 @@ fn main() {
         ("chat, words, --extra", Api::Chat, Vocabulary::default(), Some(extra), 0),
         ("completions, token ids", Api::Completions, ids, None, 0),
     ] {
-        let maker = BodyMaker {
-            api,
-            models: vec![Some("model".to_owned())],
-            include_usage: true,
-            running_usage: false,
-            max_tokens_key: MaxTokensKey::default(),
-            ignore_eos: false,
-            extra,
-            prompter: Prompter::new(0, "bench").with_vocabulary(vocabulary),
-            keep_text: false,
-            below_least: Arc::default(),
-        };
+        let prompter = Prompter::new(0, "bench").with_vocabulary(vocabulary);
+        let models = vec![Some("model".to_owned())];
+        let maker = BodyMaker { models, extra, ..BodyMaker::new(api, prompter) };
         let start = monotonic();
         let (mut tokens, mut bytes) = (0_u64, 0);
         for row in 0..ROWS {

@@ -21,7 +21,10 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("report", &["metrics", "record", "schedule"]),
     ("sim", &["clock", "descriptors"]),
     ("telemetry", &["clock", "client", "record"]),
-    ("lab", &["clock", "replay", "sim", "metrics", "client", "record", "schedule", "prompt"]),
+    (
+        "lab",
+        &["clock", "replay", "sim", "metrics", "client", "record", "schedule", "prompt", "trace"],
+    ),
     (
         "cli",
         &[

@@ -3,6 +3,7 @@
 
 mod architecture;
 mod bad_input;
+mod calibrate;
 mod captures;
 mod faults;
 mod in_flight;
