@@ -62,7 +62,7 @@ enum Command {
     /// Show tok/s and queue of a running server from its /metrics; no load is sent
     Watch(Box<watch::WatchArgs>),
     /// Look at a trace, find its faults, or make another file of it
-    Trace(trace::TraceArgs),
+    Trace(Box<trace::TraceArgs>),
     /// Run the simulated server alone
     Sim(Box<sim::SimArgs>),
 }

@@ -25,14 +25,11 @@ use crate::report::{
 use crate::schedule::PlanFacts;
 
 /// A run folder whose figures are still to come.
-pub(super) struct Results {
+pub(super) struct Results<'a> {
+    args: &'a RunArgs,
     folder: Folder,
     manifest: Manifest,
     words: RunFacts,
-    quiet: bool,
-    json: bool,
-    capped: bool,
-    strict: bool,
     window: Window,
 }
 
@@ -56,10 +53,10 @@ pub(super) struct Ending {
     pub(super) in_flight: InFlight,
 }
 
-impl Results {
+impl<'a> Results<'a> {
     /// Writes what is known before `t0`, so that a run that dies can still be told.
     pub(super) fn open(
-        args: &RunArgs,
+        args: &'a RunArgs,
         traffic: &Traffic,
         facts: Option<&PlanFacts>,
         server: &Server,
@@ -102,16 +99,7 @@ impl Results {
             own_error: prepared.own_error.clone(),
             ..RunFacts::default()
         };
-        let results = Self {
-            folder,
-            manifest,
-            words,
-            quiet: args.output.quiet,
-            json: args.output.json,
-            capped: args.shape.max_in_flight.is_some(),
-            strict: args.judgement.strict,
-            window,
-        };
+        let results = Self { args, folder, manifest, words, window };
         results.write_manifest()?;
         Ok(results)
     }
@@ -144,7 +132,11 @@ impl Results {
         self.words.notices.extend_from_slice(late_notices);
         self.manifest.take_summary(&summary);
         let stopped = self.manifest.stopped.is_some();
-        let facts = HealthFacts { capped: self.capped, stopped, ttft_limit: None };
+        let facts = HealthFacts {
+            capped: self.args.shape.max_in_flight.is_some(),
+            stopped,
+            ttft_limit: None,
+        };
         let client = ClientVerdict::of(&summary, facts);
         self.words.client = Some(client.words());
         self.manifest.verdicts = json!({ "client": {
@@ -174,7 +166,7 @@ impl Results {
         self.note_in_flight(in_flight);
         let manifest = self.write_manifest();
         self.show(&summary);
-        if let Some(words) = ending.fidelity_words.filter(|_| !self.quiet) {
+        if let Some(words) = ending.fidelity_words.filter(|_| !self.args.output.quiet) {
             say(words.trim_end());
         }
         if let Err(error) = unwritten(written, saved, manifest) {
@@ -186,7 +178,7 @@ impl Results {
         Ok(match summary.all.count(Outcome::Ok) {
             _ if interrupted => Exit::Interrupted,
             0 => Exit::NothingSucceeded,
-            _ if self.strict && client.is_limited() => Exit::CannotAnswer,
+            _ if self.args.judgement.strict && client.is_limited() => Exit::CannotAnswer,
             _ if is_aborted => Exit::Stopped,
             _ => Exit::Ok,
         })
@@ -195,10 +187,10 @@ impl Results {
     /// The summary for people; with `--json` that goes to stderr, and the data to stdout.
     fn show(&self, summary: &Summary) {
         let no_color = std::env::var_os("NO_COLOR").is_some();
-        if self.json {
+        if self.args.output.json {
             print(&format!("{:#}\n", report::summary_json(summary, &self.words)));
         }
-        match (self.quiet, self.json) {
+        match (self.args.output.quiet, self.args.output.json) {
             (true, _) => {
                 if let Some(client) =
                     self.words.client.as_ref().filter(|words| words.starts_with("limited"))

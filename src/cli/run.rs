@@ -178,13 +178,13 @@ fn replay(
     let window = Window { warmup: args.limits.warmup, last_due };
     let recorder = Recorder::create(&folder, window, args.output.chunks, args.limits.retries > 0)?
         .with_reader_pace(args.limits.reader_pace);
-    let counted = scraping.map(|scraping| ServerCount::new(scraping, &folder)).transpose()?;
+    let server_count = scraping.map(|scraping| ServerCount::new(scraping, &folder)).transpose()?;
     let results = Results::open(args, traffic, facts, &server, &prepared, (folder, window))?;
 
     let abort = AbortWatch::new(&args.judgement.abort_on, args.judgement.max_refused);
     let rows = facts.map(|facts| facts.rows);
     let mut live = Live::new(
-        (recorder, counted),
+        (recorder, server_count),
         (texts, counter),
         rows,
         args.output.quiet,
@@ -195,11 +195,11 @@ fn replay(
         say(&format!("warning: {words}"));
     }
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
-    let Finished { recorder, server: counted, sent, in_flight, anchor, aborted, notice } =
+    let Finished { recorder, server: server_count, sent, in_flight, anchor, aborted, notice } =
         live.finish();
     let ending = Ending {
         anchor,
-        server: counted,
+        server: server_count,
         in_flight,
         interrupted: *stop.borrow() == Stop::All && ran.is_ok(),
         stopped: ran.as_ref().err().map(first_line),
@@ -236,25 +236,25 @@ fn scraping(args: &RunArgs, server: &Server) -> anyhow::Result<Option<Scraping>>
         _ if off => return Ok(None),
         Some(url) if given.is_empty() => Pages {
             urls: vec![url],
-            are_pages: false,
+            are_given: false,
             link: LinkArgs::default(),
             headers: Headers::default(),
         },
         _ if given.is_empty() && !reach.may_probe() => return Ok(None),
         _ => {
             let (link, headers) = (reach.link.clone(), reach.link.headers()?);
-            let are_pages = !given.is_empty();
-            let mut urls = if are_pages { given.clone() } else { args.target.url.clone() };
+            let are_given = !given.is_empty();
+            let mut urls = if are_given { given.clone() } else { args.target.url.clone() };
             if urls.is_empty() {
                 urls.push(SOCKET_URL.to_owned());
             }
-            Pages { urls, are_pages, link, headers }
+            Pages { urls, are_given, link, headers }
         }
     };
-    let are_pages = pages.are_pages;
+    let are_given = pages.are_given;
     match Scraping::start(pages) {
         Ok(scraping) => Ok(Some(scraping)),
-        Err(error) if are_pages => Err(error),
+        Err(error) if are_given => Err(error),
         Err(error) => {
             say(&format!(
                 "note: no metrics page, so nobody else counts this run's tokens: {}",

@@ -34,7 +34,7 @@ const LAST_LIMIT: Nanos = Nanos::from_secs(3);
 pub(super) struct Pages {
     pub(super) urls: Vec<String>,
     /// They are pages, and not servers that have one.
-    pub(super) are_pages: bool,
+    pub(super) are_given: bool,
     pub(super) link: LinkArgs,
     pub(super) headers: Headers,
 }
@@ -145,7 +145,7 @@ impl Reader {
         let mut known = Vec::new();
         for url in &pages.urls {
             let mut server =
-                Server::new(url, pages.are_pages, &pages.link, &pages.headers, &clock)?;
+                Server::new(url, pages.are_given, &pages.link, &pages.headers, &clock)?;
             server.first().await?;
             known.extend(server.rules().map(|rules| (rules.name, rules.moves)));
             servers.push((server, Counting::default()));

@@ -17,6 +17,7 @@ use crate::report::{Folder, Recorder, RecorderError, ServerFile, grouped, percen
 use crate::telemetry::count::Count;
 use crate::telemetry::cross_check::{Client, CrossCheck, Finding, Sides, cross_check};
 use crate::telemetry::rules::Moves;
+use crate::units::Nanos;
 
 pub(super) const SERVER: &str = "server.csv";
 /// Notes of the reading thread that are kept.
@@ -95,23 +96,19 @@ impl ServerCount {
     ) -> anyhow::Result<(Vec<String>, Value)> {
         let client = client(&folder.file("timeline.csv"), summary)?;
         let from_s = window.warmup.as_secs_f64();
-        let to_s =
-            window.last_due.map_or(client.tok_by_second.len() as f64, |last| last.as_secs_f64());
+        let to_s = window.last_due.map_or(client.tok_by_second.len() as f64, Nanos::as_secs_f64);
         let engines = self.engines.join(", ");
         let check = cross_check(&client, &self.counts, (from_s, to_s), self.moves);
         let mut words = std::mem::take(&mut self.news);
-        let value = match check {
-            Some(check) => {
-                words.push(format!("the server's own count: {}", verdict(&check)));
-                manifest(&check)
-            }
-            None => {
-                words.push(format!(
+        let value = if let Some(check) = check {
+            words.push(format!("the server's own count: {}", verdict(&check)));
+            manifest(&check)
+        } else {
+            words.push(format!(
                     "the server's own count ({engines}): not held against this run's, for want of a reading \
                      before it or after it"
                 ));
-                Value::Null
-            }
+            Value::Null
         };
         Ok((words, value))
     }

@@ -25,10 +25,10 @@ pub enum FramingError {
     /// Not a chunk.
     #[error("its body is not in the chunks that its head promises")]
     Chunk,
-    /// More than [`EXTENSION_LIMIT`].
+    /// More than `EXTENSION_LIMIT`.
     #[error("the extensions of its chunks are longer than {EXTENSION_LIMIT} bytes")]
     Extensions,
-    /// More than [`TRAILER_LIMIT`].
+    /// More than `TRAILER_LIMIT`.
     #[error("its trailers are longer than {TRAILER_LIMIT} bytes")]
     Trailers,
 }
@@ -307,7 +307,7 @@ mod tests {
         };
         let (old, new) = (Version::HTTP_10, Version::HTTP_11);
         let check = |got: Result<String, FramingError>, expect: &str| {
-            assert_eq!(got.as_deref(), Ok(expect))
+            assert_eq!(got.as_deref(), Ok(expect));
         };
         check(of(200, new, &[]), "close");
         check(of(200, old, &[("content-length", "7")]), "7");

@@ -50,7 +50,7 @@ pub enum Http1Error {
     /// Not HTTP/1.x.
     #[error("what came is no HTTP/1.1 response ({0})")]
     Parse(httparse::Error),
-    /// More than [`HEAD_LIMIT`].
+    /// More than `HEAD_LIMIT`.
     #[error("the response's head is longer than {HEAD_LIMIT} bytes")]
     HeadTooLong,
     /// The body of the response cannot be told from what follows.

@@ -7,7 +7,7 @@
 //!
 //! Bucket limits are vLLM's under both. The model has no prefix cache, so nothing was ever looked up in
 //! one, and it never preempts. Its memory holds all slots at the model's full length; the share in use
-//! is of that. Absent: any counting (see [`super::meter`]) and HTTP.
+//! is of that. Absent: any counting (see `meter`) and HTTP.
 
 use std::fmt::Write as _;
 
