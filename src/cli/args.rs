@@ -194,6 +194,9 @@ pub(super) struct LimitArgs {
     /// Threads that send and receive (default: one per core)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(super) workers: Option<u16>,
+    /// Stamp arrivals by our own clock alone, not by the kernel's
+    #[arg(long)]
+    pub(super) no_rx_time: bool,
     /// Before the first row, measure this client's own error here for a few seconds, at the plan's rate
     /// and against a built-in server, and show it beside the figures
     #[arg(long)]

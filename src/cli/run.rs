@@ -360,8 +360,10 @@ fn setup(
     let mode = mode(args, traffic, facts);
     // A free slot takes the next row, whoever has it: so turns and slots are with one worker.
     let is_alone = mode != Mode::Open && has_turns(facts);
+    let mut targets = server.endpoints(timeouts(args), retries(args), args.output.chunks);
+    targets.iter_mut().for_each(|target| target.route.rx_time &= !limits.no_rx_time);
     Setup {
-        targets: server.endpoints(timeouts(args), retries(args), args.output.chunks),
+        targets,
         bodies: bodies(args, given, server, started),
         workers: if is_alone { 1 } else { limits.workers.map_or(cores, usize::from) },
         mode,

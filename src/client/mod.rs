@@ -21,6 +21,7 @@ mod page;
 mod probe;
 mod retry;
 mod route;
+mod rx_time;
 mod signs;
 mod stamped;
 mod stream;

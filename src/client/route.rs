@@ -34,6 +34,8 @@ pub struct Route {
     pub tls: Option<Tls>,
     /// HTTP/2, without asking whether the server speaks it; TLS has to agree on it.
     pub http2: bool,
+    /// Arrivals are stamped by the kernel, where it does.
+    pub rx_time: bool,
 }
 
 /// The other end of a socket.
@@ -69,13 +71,17 @@ impl Route {
     /// Straight to a port.
     #[must_use]
     pub fn tcp(host: impl Into<String>, port: u16) -> Self {
-        Self { hop: Hop::Tcp { host: host.into(), port }, tunnel: None, tls: None, http2: false }
+        let hop = Hop::Tcp { host: host.into(), port };
+        Self { hop, tunnel: None, tls: None, http2: false, rx_time: true }
     }
 
     pub(super) async fn dial(&self, clock: &Clock) -> io::Result<Wire> {
         let mut socket = Stamped::new(self.hop.dial().await?, clock.clone());
         if let Some(tunnel) = &self.tunnel {
             tunnel.open(&mut socket).await?;
+        }
+        if self.rx_time {
+            socket = socket.with_rx_time();
         }
         match &self.tls {
             Some(tls) => tls.over(socket, self.http2).await,

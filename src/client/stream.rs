@@ -42,6 +42,8 @@ pub(super) struct Stream<'a> {
     broke: bool,
     /// What is known of the connection.
     terms: Terms,
+    /// How long the bytes at hand had lain in the kernel.
+    rx_delay: Option<Nanos>,
     /// `[DONE]` was seen.
     done: bool,
 }
@@ -72,6 +74,7 @@ impl<'a> Stream<'a> {
             retry_after: None,
             broke: false,
             terms: Terms::default(),
+            rx_delay: None,
             done: false,
         }
     }
@@ -190,6 +193,7 @@ impl<'a> Stream<'a> {
                 let read = exchange.poll_read(context, |bytes, arrival| {
                     self.watch.saw_byte(arrival.at);
                     if outcome.is_ok() && !self.done {
+                        self.rx_delay = arrival.rx_delay;
                         outcome = self.decode(&mut decoder, Some(bytes), arrival.at);
                     }
                 });
@@ -273,6 +277,8 @@ impl<'a> Stream<'a> {
         }
         if let Some(kind) = chunk.kind {
             record.tokens.push(at, kind, chunk.usage.and_then(|usage| usage.output_tok));
+            record.tokens.lay(self.rx_delay);
+            record.rx_delay = record.rx_delay.max(self.rx_delay);
         }
         if record.request_id.is_none() {
             record.request_id = chunk.id.map(|id| one_line(&id));

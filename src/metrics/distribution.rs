@@ -168,6 +168,12 @@ impl Distribution {
         self.n + self.censored
     }
 
+    /// Measured values that are zero.
+    #[must_use]
+    pub fn zeros(&self) -> u64 {
+        self.values.zeros()
+    }
+
     /// How percentiles are found.
     #[must_use]
     pub fn basis(&self) -> Basis {

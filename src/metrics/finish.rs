@@ -88,12 +88,17 @@ impl Scopes {
         let line = |name: &str, scope: &Arc<str>, values: &mut Distribution| {
             Line::of(name, scope, Unit::Ms, values, Interval::None)
         };
-        let describe = |(scope, lines): &mut (Arc<str>, Vec<Line>), gap: &mut _, itl: &mut Itl| {
-            lines.push(line("gap_ms", scope, gap));
-            if let Some(values) = itl.claimed() {
-                lines.push(line("itl_ms", scope, values));
-            }
-        };
+        let describe =
+            |(scope, lines): &mut (Arc<str>, Vec<Line>), gap: &mut Distribution, itl: &mut Itl| {
+                let (shared, n) = (gap.zeros(), gap.n());
+                lines.push(line("gap_ms", scope, gap));
+                // Token events of one read bear one stamp: what came before the last of them is lost.
+                let share = (n > 0).then(|| shared as f64 / n as f64);
+                lines.push(Line::single("shared_read_share", scope, Unit::Share, Some(n), share));
+                if let Some(values) = itl.claimed() {
+                    lines.push(line("itl_ms", scope, values));
+                }
+            };
         let mut all_gaps = Distribution::pooled();
         let mut all_itl = Itl::default();
         for (class, part) in self.classes.iter_mut().zip(measured) {

@@ -70,6 +70,7 @@ pub enum Metric {
     Chunks,
     DecodeTokS,
     E2eTokS,
+    RxDelay,
 }
 
 /// What one row says about one metric.
@@ -85,7 +86,7 @@ pub(super) enum Reading {
 
 impl Metric {
     /// All of them, in the order of `summary.csv`. A metric's place here is its number.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Lag,
         Self::Connect,
         Self::Headers,
@@ -103,6 +104,7 @@ impl Metric {
         Self::Chunks,
         Self::DecodeTokS,
         Self::E2eTokS,
+        Self::RxDelay,
     ];
 
     /// The name in `summary.csv` and in SLOs.
@@ -126,6 +128,7 @@ impl Metric {
             Self::Chunks => "chunks",
             Self::DecodeTokS => "decode_tok_s",
             Self::E2eTokS => "e2e_tok_s",
+            Self::RxDelay => "rx_delay_ms",
         }
     }
 
@@ -157,15 +160,22 @@ impl Metric {
             Outcome::Ok => measured,
             outcome if outcome.is_censored() => self.read_cut(row, measured),
             Outcome::Skipped => Reading::Absent,
-            _ if self == Self::Lag => measured,
+            _ if self.is_ours() => measured,
             _ => Reading::Absent,
         }
+    }
+
+    /// Our own doing, whatever became of the request.
+    fn is_ours(self) -> bool {
+        matches!(self, Self::Lag | Self::RxDelay)
     }
 
     fn read_cut(self, row: &Row, so_far: Reading) -> Reading {
         match self {
             // A token count of half an answer is neither a value nor a time.
             Self::InputTok | Self::OutputTok | Self::ReasoningTok | Self::Chunks => Reading::Absent,
+            // A row without a token has none, and a kernel may not tell.
+            Self::RxDelay => so_far,
             Self::Connect if row.conn_reused == Some(true) => Reading::Absent,
             Self::Tpot | Self::DecodeTokS if row.output_tok_asked < 2 => Reading::Absent,
             // Known only at the end, which this row did not reach, whatever it has by now.
@@ -193,6 +203,7 @@ impl Metric {
             Self::E2e => row.e2e,
             Self::E2eSend => row.e2e_send,
             Self::Close => row.close,
+            Self::RxDelay => row.rx_delay,
             Self::InputTok => return row.input_tok,
             Self::OutputTok => return row.output_tok,
             Self::ReasoningTok => return row.reasoning_tok,
@@ -249,6 +260,7 @@ mod tests {
         for metric in Metric::ALL {
             let wanted = match metric.unit() {
                 Unit::Tok | Unit::Count => Reading::Absent,
+                _ if metric == Metric::RxDelay => Reading::Absent,
                 _ => Reading::Cut,
             };
             assert_eq!(metric.read(&unsent), wanted, "{}", metric.name());

@@ -84,6 +84,14 @@ impl Values {
         }
     }
 
+    /// How many are zero.
+    pub(super) fn zeros(&self) -> u64 {
+        match self {
+            Self::Exact { list, .. } => list.iter().filter(|value| **value == 0).count() as u64,
+            Self::Histogram(histogram) => histogram.count_at(0),
+        }
+    }
+
     /// The value of a rank, from 1.
     pub(super) fn at(&mut self, rank: u64) -> Option<u64> {
         match self {

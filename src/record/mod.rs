@@ -50,6 +50,8 @@ pub struct StreamRecord {
     pub first_answer: Option<Nanos>,
     /// Arrival of every token event.
     pub tokens: TokenTimes,
+    /// The longest that a token event lay in the kernel before it was read, where the kernel tells.
+    pub rx_delay: Option<Nanos>,
     /// End of the stream, whatever ended it.
     pub close: Option<Nanos>,
     /// Prompt tokens asked for; `None` where the prompt came from a file and nobody counted it.

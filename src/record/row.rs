@@ -135,7 +135,7 @@ impl Row {
             http_status: record.http_status,
             error: record.error.clone(),
             slo_ok: None,
-            rx_delay: None,
+            rx_delay: record.rx_delay,
             request_id: record.request_id.clone(),
             attempts: record.attempts,
         }

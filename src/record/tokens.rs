@@ -37,6 +37,8 @@ pub struct TokenTimes {
     running: Vec<u32>,
     /// The kind of each event that is kept apart, where that was asked for.
     kinds: Option<Vec<Kind>>,
+    /// How long each of these lay in the kernel, in nanoseconds; `u32::MAX`: not known, or longer.
+    rx_delays: Vec<u32>,
 }
 
 impl TokenTimes {
@@ -67,6 +69,21 @@ impl TokenTimes {
         self.last = at;
         self.count += 1;
         self.push_running(running);
+    }
+
+    /// Notes how long the event pushed last lay in the kernel, where events' kinds are kept too.
+    pub fn lay(&mut self, rx_delay: Option<Nanos>) {
+        let Some(kinds) = &self.kinds else { return };
+        let delay = rx_delay.and_then(|delay| u32::try_from(delay.0).ok());
+        if self.rx_delays.len() < kinds.len() {
+            self.rx_delays.resize(kinds.len() - 1, u32::MAX);
+            self.rx_delays.push(delay.unwrap_or(u32::MAX));
+        }
+    }
+
+    /// How long each event that is kept apart lay in the kernel, where that is known.
+    pub fn rx_delays(&self) -> impl Iterator<Item = Option<Nanos>> + '_ {
+        self.rx_delays.iter().map(|ns| (*ns != u32::MAX).then_some(Nanos(u64::from(*ns))))
     }
 
     fn push_gap(&mut self, gap: Nanos) {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::line_file::LineFile;
 use super::recorder_error::RecorderError;
 use crate::record::{Kind, Row, StreamRecord, TokenSource};
-use crate::units::NS_PER_MS;
+use crate::units::{NS_PER_MS, Nanos};
 
 /// The columns, in order.
 pub const CHUNKS_HEADER: [&str; 5] = ["row", "t_ms", "rx_delay_ms", "tokens", "kind"];
@@ -32,15 +32,18 @@ impl ChunksFile {
         let one_each = counted && row.output_tok == Some(tokens.count());
         let mut steps = tokens.running_steps();
         let mut kinds = tokens.kinds();
+        let mut delays = tokens.rx_delays();
+        let ms = |ns: Nanos| format!("{}.{:06}", ns.0 / NS_PER_MS, ns.0 % NS_PER_MS);
         for at in tokens.arrivals() {
             let step = match &mut steps {
                 Some(steps) => steps.next(),
                 None => one_each.then_some(1),
             };
-            let t_ms = format!("{}.{:06}", at.0 / NS_PER_MS, at.0 % NS_PER_MS);
+            let t_ms = ms(at);
+            let delay = delays.next().flatten().map_or_else(String::new, ms);
             let step = step.map_or_else(String::new, |step| step.to_string());
             let kind = kinds.next().map_or("", kind_word);
-            self.0.write(&[number.as_str(), &t_ms, "", &step, kind])?;
+            self.0.write(&[number.as_str(), &t_ms, &delay, &step, kind])?;
         }
         Ok(())
     }
