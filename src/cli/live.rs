@@ -10,10 +10,12 @@ use tokio::sync::watch;
 use super::console::say;
 use super::server_count::ServerCount;
 use super::text_count::TextCounter;
+use super::threads::Threads;
 use super::{Exit, usage};
 use crate::clock::{Anchor, monotonic};
 use crate::metrics::abort::{AbortReason, AbortWatch};
 use crate::metrics::fidelity::{SentFigures, SentTimes};
+use crate::metrics::health::CpuUse;
 use crate::metrics::little::InFlight;
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::Event;
@@ -26,6 +28,7 @@ pub(super) struct Live {
     recorder: Recorder,
     server: Option<ServerCount>,
     in_flight: InFlight,
+    threads: Threads,
     sent: SentTimes,
     texts: Option<TextFile>,
     counter: Option<TextCounter>,
@@ -48,6 +51,8 @@ pub(super) struct Finished {
     pub(super) server: Option<ServerCount>,
     pub(super) sent: Option<SentFigures>,
     pub(super) in_flight: InFlight,
+    /// What the client had of the processor, where the system tells.
+    pub(super) cpu: Option<CpuUse>,
     /// When it started, if it did.
     pub(super) anchor: Option<Anchor>,
     /// Why it was stopped, if it was.
@@ -77,6 +82,7 @@ impl Live {
             recorder,
             server,
             in_flight: InFlight::default(),
+            threads: Threads::default(),
             sent: SentTimes::default(),
             texts,
             counter,
@@ -125,6 +131,7 @@ impl Live {
     }
 
     fn sample_usage(&mut self, elapsed: Nanos) {
+        self.threads.look(elapsed);
         if let Some(used) = usage::cpu() {
             self.recorder.cpu(elapsed, used);
         }
@@ -208,6 +215,7 @@ impl Live {
             server: self.server,
             sent: self.sent.figures(),
             in_flight: self.in_flight,
+            cpu: self.threads.sum(),
             anchor: self.started,
             aborted: self.stopped,
             notice: self.counter.and_then(|counter| counter.notice()),

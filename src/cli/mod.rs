@@ -30,6 +30,7 @@ mod sim;
 mod simulated;
 mod teller;
 mod text_count;
+mod threads;
 mod trace;
 mod traffic;
 mod truth;

@@ -14,7 +14,7 @@ use super::server_count::{SERVER, ServerCount};
 use super::traffic::Traffic;
 use super::truth;
 use crate::clock::Anchor;
-use crate::metrics::health::{ClientVerdict, HealthFacts};
+use crate::metrics::health::{ClientVerdict, CpuUse, HealthFacts};
 use crate::metrics::little::InFlight;
 use crate::metrics::{Summary, Window};
 use crate::record::Outcome;
@@ -51,6 +51,8 @@ pub(super) struct Ending {
     pub(super) server: Option<ServerCount>,
     /// Requests in flight, counted in two ways.
     pub(super) in_flight: InFlight,
+    /// What the client had of the processor.
+    pub(super) cpu: Option<CpuUse>,
 }
 
 impl<'a> Results<'a> {
@@ -136,6 +138,7 @@ impl<'a> Results<'a> {
             capped: self.args.shape.max_in_flight.is_some(),
             stopped,
             ttft_limit: None,
+            cpu: ending.cpu,
         };
         let client = ClientVerdict::of(&summary, facts);
         self.words.client = Some(client.words());
@@ -143,6 +146,8 @@ impl<'a> Results<'a> {
             "verdict": client.word(),
             "limited": client.limited,
             "warnings": client.warnings,
+            "cpu_busiest_thread": ending.cpu.map(|cpu| cpu.busiest),
+            "cpu_waited_share": ending.cpu.map(|cpu| cpu.waited),
         }});
         self.manifest.clock = anchor.map(|anchor| ClockAnchor {
             t0_utc: anchor.utc.rfc3339(),

@@ -195,12 +195,13 @@ fn replay(
         say(&format!("warning: {words}"));
     }
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
-    let Finished { recorder, server: server_count, sent, in_flight, anchor, aborted, notice } =
+    let Finished { recorder, server: server_count, sent, in_flight, cpu, anchor, aborted, notice } =
         live.finish();
     let ending = Ending {
         anchor,
         server: server_count,
         in_flight,
+        cpu,
         interrupted: *stop.borrow() == Stop::All && ran.is_ok(),
         stopped: ran.as_ref().err().map(first_line),
         aborted: aborted.map(|reason| reason.to_string()),
@@ -361,7 +362,9 @@ fn setup(
     // A free slot takes the next row, whoever has it: so turns and slots are with one worker.
     let is_alone = mode != Mode::Open && has_turns(facts);
     let mut targets = server.endpoints(timeouts(args), retries(args), args.output.chunks);
-    targets.iter_mut().for_each(|target| target.route.rx_time &= !limits.no_rx_time);
+    for target in &mut targets {
+        target.route.rx_time &= !limits.no_rx_time;
+    }
     Setup {
         targets,
         bodies: bodies(args, given, server, started),

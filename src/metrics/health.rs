@@ -16,6 +16,12 @@ const LAG_LIMIT_MS: f64 = 50.0;
 const TTFT_SHARE: f64 = 0.1;
 /// A p99 above this is worth a warning.
 const LAG_WARNING_MS: f64 = 5.0;
+/// A thread that is on a core for more than this has nothing left for what comes next.
+const BUSY_LIMIT: f64 = 0.9;
+/// Threads that are kept waiting for a core for more than this share of their work lack processor time,
+const WAIT_LIMIT: f64 = 0.2;
+/// where something was late or lay unread for longer than this at p99.
+const WAIT_FELT_MS: f64 = 2.0;
 
 /// What the figures do not tell of a run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +32,17 @@ pub struct HealthFacts {
     pub stopped: bool,
     /// The strictest limit on the time to first token, where one is given.
     pub ttft_limit: Option<Nanos>,
+    /// What the client's threads had of the processor, where the system tells.
+    pub cpu: Option<CpuUse>,
+}
+
+/// Shares of time, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuUse {
+    /// On a core, of the thread that was so most.
+    pub busiest: f64,
+    /// Waiting for a core, of the time in which threads had work.
+    pub waited: f64,
 }
 
 /// Whether the client was the bottleneck.
@@ -55,6 +72,7 @@ impl ClientVerdict {
             let list = if facts.stopped { &mut verdict.warnings } else { &mut verdict.limited };
             list.push(words);
         }
+        verdict.cpu(summary, facts);
         if let Some((ms, which)) = summary.line("rx_delay_ms", ALL).and_then(high) {
             let words = format!("arrivals waited {ms:.1} ms ({which}) to be read");
             if ms > LAG_LIMIT_MS {
@@ -64,6 +82,27 @@ impl ClientVerdict {
             }
         }
         verdict
+    }
+
+    /// Whether it lacked processor time, and whose fault that is.
+    fn cpu(&mut self, summary: &Summary, facts: HealthFacts) {
+        let Some(cpu) = facts.cpu else { return };
+        if cpu.busiest > BUSY_LIMIT {
+            let percent = cpu.busiest * 100.0;
+            self.limited
+                .push(format!("processor: one of its threads ran {percent:.0}% of the time"));
+        }
+        // Of few rows one alone may have been late, whatever the rest of the machine does.
+        let felt = |name, scope| summary.line(name, scope)?.percentile(Percentile::P99);
+        let lag = felt("lag_ms", MEASURED).filter(|_| !facts.capped);
+        let worst = lag.into_iter().chain(felt("rx_delay_ms", ALL)).fold(0.0, f64::max);
+        if cpu.waited > WAIT_LIMIT && worst > WAIT_FELT_MS {
+            let percent = cpu.waited * 100.0;
+            self.limited.push(format!(
+                "processor: its threads waited for a core {percent:.0}% of the time that they had work, since \
+                 others use it too"
+            ));
+        }
     }
 
     fn lag(&mut self, summary: &Summary, ttft_limit: Option<Nanos>) {
@@ -174,6 +213,18 @@ mod tests {
         for outcome in [Outcome::Connect, Outcome::Timeout, Outcome::Http(503)] {
             assert_eq!(judged(0, 20, 50, outcome, HealthFacts::default()).words(), "ok");
         }
+    }
+
+    #[test]
+    fn a_starved_client_is_told_from_a_busy_machine_that_it_does_not_feel() {
+        let with = |lag_ms, busiest, waited| {
+            let cpu = Some(CpuUse { busiest, waited });
+            judged(lag_ms, 20, 0, Outcome::Ok, HealthFacts { cpu, ..HealthFacts::default() })
+        };
+        assert!(with(3, 0.4, 0.5).words().starts_with("limited (processor: its threads waited"));
+        assert_eq!(with(1, 0.4, 0.5).words(), "ok");
+        assert!(!with(3, 0.4, 0.1).is_limited());
+        assert!(with(0, 0.97, 0.0).words().contains("ran 97% of the time"));
     }
 
     #[test]

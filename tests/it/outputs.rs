@@ -64,7 +64,7 @@ fn the_timeline_adds_up_to_the_rows() {
 
     let chunks = place.read("run/chunks.csv");
     assert_eq!(cells(&chunks).len(), 240);
-    assert!(cells(&chunks).iter().all(|cell| cell[2..] == ["", "1", "content"]));
+    assert!(cells(&chunks).iter().all(|cell| cell[3..] == ["1", "content"]));
     let rows = place.rows("run");
     let first = cells(&chunks).iter().find(|cell| cell[0] == "7").expect("row 7")[1].to_owned();
     let due = rows[7].scheduled.expect("a due time");
@@ -147,4 +147,27 @@ fn data_goes_to_stdout_and_quiet_says_nothing() {
     let said = place.run(&["run", "t.csv", "--out", "two", "--quiet"]).expect(0);
     assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", ""));
     place.run(&["run", "t.csv", "--label", "nonsense"]).expect(2);
+}
+
+#[test]
+fn the_kernel_tells_how_long_arrivals_lay_unless_it_is_not_asked() {
+    let place = Place::new();
+    place.write("t.csv", small_trace(20, 5));
+    place.run(&["run", "t.csv", "--out", "run", "--chunks"]).expect(0);
+    place.run(&["run", "t.csv", "--out", "own", "--chunks", "--no-rx-time"]).expect(0);
+    let stamped = |run: &str| place.rows(run).iter().filter(|row| row.rx_delay.is_some()).count();
+    let expected = if cfg!(target_os = "linux") { 20 } else { 0 };
+    assert_eq!((stamped("run"), stamped("own")), (expected, 0));
+    let chunks = |run: &str| {
+        let text = place.read(&format!("{run}/chunks.csv"));
+        text.lines().skip(1).filter(|line| line.split(',').nth(2) != Some("")).count()
+    };
+    assert_eq!((chunks("run"), chunks("own")), (4 * expected, 0));
+    let n = |run: &str| {
+        let summary = place.read(&format!("{run}/summary.csv"));
+        let line = summary.lines().find(|line| line.starts_with("rx_delay_ms,all,"));
+        line.and_then(|line| line.split(',').nth(4)?.parse::<usize>().ok())
+    };
+    assert_eq!((n("run"), n("own")), (Some(expected), Some(0)));
+    assert!(place.read("run/summary.csv").contains("shared_read_share,all,"));
 }
