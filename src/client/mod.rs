@@ -133,3 +133,32 @@ impl Client {
         at.since(self.t0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten thousand streams are to fit into 100 MB: what dialling and TLS take is not kept while one runs.
+    #[tokio::test]
+    async fn a_stream_under_way_is_small() {
+        let local = tokio::task::LocalSet::new();
+        let bytes = local.run_until(async {
+            let head = RequestHead::new("h", "/", &Headers::default()).expect("a head");
+            let settings = Settings {
+                head,
+                timeouts: Timeouts::default(),
+                ignore_eos: false,
+                retries: Retries::default(),
+                keep_kinds: false,
+            };
+            let clock = Clock::real().expect("a timer");
+            let route = Route::tcp("h", 1);
+            let client = Client::new(Dial::route(&route), clock, Nanos::ZERO, settings);
+            let watch = Watch::default();
+            let record = StreamRecord::default();
+            size_of_val(&client.perform(record, Bytes::new(), &watch))
+        });
+        let bytes = bytes.await;
+        assert!(bytes <= 4096, "{bytes} bytes");
+    }
+}

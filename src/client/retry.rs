@@ -52,11 +52,12 @@ pub(super) async fn perform(
     let retries = client.settings.retries;
     let sent = client.clock.now();
     if retries.limit == 0 {
-        return Stream::new(client, record, watch, sent).run(body).await.record;
+        return Box::new(Stream::new(client, record, watch, sent)).run(body).await.record;
     }
     for attempt in 1.. {
         let fresh = StreamRecord { attempts: Some(attempt), ..record.clone() };
-        let ended = Stream::new(client, fresh, watch, sent).run(body.clone()).await;
+        let attempt_of = Box::new(Stream::new(client, fresh, watch, sent));
+        let ended = attempt_of.run(body.clone()).await;
         if attempt > retries.limit || !may_pass(&ended) {
             return ended.record;
         }

@@ -79,7 +79,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    pub(super) async fn run(mut self, body: Bytes) -> Ended {
+    pub(super) async fn run(mut self: Box<Self>, body: Bytes) -> Ended {
         self.watch.saw_byte(self.started);
         if self.client.settings.keep_kinds {
             self.record.tokens = TokenTimes::keeping_kinds();
@@ -103,12 +103,13 @@ impl<'a> Stream<'a> {
     }
 
     async fn exchange(&mut self, body: Bytes) -> Result<Outcome, Failure> {
-        let connection = self.connect().await?;
+        // Apart, so that a stream does not keep the room that dialling and TLS take for all its life.
+        let connection = Box::pin(self.connect()).await?;
         let mut exchange = Exchange::start(connection);
-        let head = self.head(&mut exchange, body).await?;
+        let head = Box::pin(self.head(&mut exchange, body)).await?;
         self.terms = self.terms.after(&head.headers);
         if head.status != StatusCode::OK {
-            let message = self.refusal(&mut exchange, &head).await;
+            let message = Box::pin(self.refusal(&mut exchange, &head)).await;
             recycle(self.client, exchange, self.terms).await;
             return Err(Failure::new(Outcome::Http(head.status.as_u16()), message));
         }
