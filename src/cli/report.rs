@@ -69,7 +69,7 @@ fn facts(folder: &Folder) -> RunFacts {
                 .to_owned(),
         );
     }
-    let client = manifest.verdicts["client"]["verdict"].as_str().map(str::to_owned);
+    let client = client_words(&manifest.verdicts["client"]);
     let target = match manifest.target {
         Some(Target::Server { urls }) => urls.join(", "),
         Some(Target::Simulated { .. }) => "built-in simulated server (no real model)".to_owned(),
@@ -79,4 +79,16 @@ fn facts(folder: &Folder) -> RunFacts {
     let stopped = manifest.stopped.filter(|_| !interrupted);
     let (model, own_error) = (manifest.model, manifest.calibration);
     RunFacts { target, model, interrupted, stopped, own_error, client, notices, ..facts }
+}
+
+/// The verdict on the client with its reasons, as the run said it.
+fn client_words(verdict: &serde_json::Value) -> Option<String> {
+    let word = verdict["verdict"].as_str()?;
+    let reasons = ["limited", "warnings"].into_iter().filter_map(|list| verdict[list].as_array());
+    let reasons: Vec<&str> = reasons.flatten().filter_map(serde_json::Value::as_str).collect();
+    if reasons.is_empty() {
+        Some(word.to_owned())
+    } else {
+        Some(format!("{word} ({})", reasons.join("; ")))
+    }
 }

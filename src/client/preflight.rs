@@ -95,7 +95,7 @@ fn refusal(status: u16, said: &str, sent: &Sent<'_>) -> Option<String> {
             ("wants an API key", "give one by --api-key-env VAR or --api-key-file FILE".to_owned())
         }
         404 if is_model_fault(said, sent) => ("does not know the model", model_hint(sent)),
-        404 | 405 => (
+        404 | 405 | 501 => (
             "has no such API at this path",
             "give --url the server's root, or all of the path; --api names the API".to_owned(),
         ),

@@ -20,6 +20,10 @@ pub(super) fn warnings(summary: &Summary, facts: &RunFacts) -> Vec<String> {
     warnings.extend(output_warning(measured.ok_output, measured.ok_by_tokenizer > 0));
     warnings.extend(input_warning(measured.ok_input, facts.input_remedy.as_deref()));
     warnings.extend(cache_warning(&summary.all, facts.cache_unasked_tok));
+    if facts.client.is_some() {
+        // The verdict on the client says it, and knows what was meant to wait.
+        return warnings;
+    }
     if let Some(lag) = summary.line("lag_ms", MEASURED)
         && let Some(ms) = lag.percentile(Percentile::P99).or(lag.max)
         && ms > LAG_WARNING_MS
