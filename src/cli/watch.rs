@@ -19,6 +19,7 @@ use super::teller::Teller;
 use super::watch_words::caution;
 use super::watched::Server;
 use crate::clock::Clock;
+use crate::report::redact_url;
 use crate::telemetry::Window;
 use crate::telemetry::figures::untold;
 use crate::telemetry::remaining::Remaining;
@@ -105,6 +106,14 @@ fn servers(args: &WatchArgs, clock: &Clock) -> anyhow::Result<Vec<Server>> {
     let server = |url: &str, is_page| Server::new(url, is_page, &args.link, &headers, clock);
     if args.metrics.is_empty() {
         return Ok(vec![server(args.url.as_deref().unwrap_or(SOCKET_URL), false)?]);
+    }
+    if let Some(url) = args
+        .metrics
+        .iter()
+        .enumerate()
+        .find_map(|(at, url)| args.metrics[..at].contains(url).then_some(url))
+    {
+        bail!("--metrics {} is given twice, and would be counted twice", redact_url(url));
     }
     args.metrics.iter().map(|url| server(url, true)).collect()
 }

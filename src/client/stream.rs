@@ -319,6 +319,11 @@ impl<'a> Stream<'a> {
             });
             return Err(Failure::new(Outcome::Truncated, error));
         }
+        if record.finish_reason.as_deref() == Some("error") {
+            let error =
+                record.error.take().unwrap_or_else(|| "finish_reason is `error`".to_owned());
+            return Err(Failure::new(Outcome::StreamError, error));
+        }
         if record.tokens.count() == 0 {
             return Err(Failure::new(Outcome::Empty, "a whole stream without a token"));
         }

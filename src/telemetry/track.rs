@@ -17,7 +17,9 @@ const KEPT_SPANS: usize = 4_000;
 /// Labels that tell replicas apart. A series of one that was not there before brings its past with it.
 const REPLICA_LABELS: [&str; 8] =
     ["engine", "dp_rank", "instance", "pod", "node", "worker", "worker_id", "replica"];
-/// No server restarts twice in this time and has done more work in between than before.
+/// A fall to no less than this share of what was counted is none of a server that began again.
+const SMALL_FALL: f64 = 0.5;
+/// No server restarts and has done more work than before within this time.
 const FLAPS_WITHIN: Nanos = Nanos::from_secs(60);
 
 /// When a reading was taken: the middle between asking and the answer's head.
@@ -74,8 +76,6 @@ struct Fall {
     at: Nanos,
     /// All counters added up, just before.
     before: f64,
-    /// They have been there again since.
-    was_regained: bool,
 }
 
 /// One server.
@@ -84,6 +84,8 @@ pub struct Track {
     last: Option<(Stamp, Reading)>,
     spans: VecDeque<Span>,
     fall: Option<Fall>,
+    /// All counters added up, at the reading before the last.
+    earlier: Option<f64>,
     restarts: u32,
 }
 
@@ -101,16 +103,22 @@ impl Track {
         let span = Span::between((from, &before), (stamp, &reading));
         let (was, is) = (total(&before), total(&reading));
         if is < was {
-            if let Some(fall) = self.fall
-                && fall.was_regained
-                && stamp.at.since(fall.at) <= FLAPS_WITHIN
-            {
+            // A restarted server begins at zero. One that is back where it was two readings ago was not
+            // the one that answered in between, and one that went down a little did not begin again.
+            let is_back = self.earlier.is_some_and(|earlier| earlier > 0.0 && is >= earlier);
+            if is_back || is >= was * SMALL_FALL {
                 return Err(SeveralServers { sign: "counters jump back and forth" });
             }
-            self.fall = Some(Fall { at: stamp.at, before: was, was_regained: false });
-        } else if let Some(fall) = &mut self.fall {
-            fall.was_regained |= is >= fall.before;
+            self.fall = Some(Fall { at: stamp.at, before: was });
+        } else if let Some(fall) = self.fall
+            && is >= fall.before
+        {
+            if stamp.at.since(fall.at) <= FLAPS_WITHIN {
+                return Err(SeveralServers { sign: "counters jump back and forth" });
+            }
+            self.fall = None;
         }
+        self.earlier = Some(was);
         let restarted = span.is_broken;
         self.restarts += u32::from(restarted);
         if self.spans.len() == KEPT_SPANS {
