@@ -63,17 +63,22 @@ impl Http1Error {
     pub(super) fn is_close(&self) -> bool {
         match self {
             Self::NoHead | Self::HalfBody => true,
-            Self::Io(error) => matches!(
-                error.kind(),
-                io::ErrorKind::ConnectionReset
-                    | io::ErrorKind::ConnectionAborted
-                    | io::ErrorKind::BrokenPipe
-                    | io::ErrorKind::NotConnected
-                    | io::ErrorKind::UnexpectedEof
-            ),
+            Self::Io(error) => is_closed(error),
             _ => false,
         }
     }
+}
+
+/// Whether the other end is gone.
+fn is_closed(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::NotConnected
+            | io::ErrorKind::UnexpectedEof
+    )
 }
 
 /// A request under way.
@@ -177,7 +182,9 @@ impl Http1 {
                 let result = match Pin::new(&mut self.wire).poll_read(context, &mut read) {
                     Poll::Ready(result) => result,
                     Poll::Pending => {
-                        return match self.send_error.take() {
+                        // A server that closed may have answered first, and the answer may not have been
+                        // noticed yet; a closed connection is readable in any case.
+                        return match self.send_error.take_if(|error| !is_closed(error)) {
                             Some(error) => Poll::Ready(Err(error.into())),
                             None => Poll::Pending,
                         };

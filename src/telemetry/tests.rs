@@ -390,3 +390,19 @@ proptest! {
         prop_assert!((grown(first) + grown(second) - grown(whole)).abs() < 1e-6);
     }
 }
+
+#[test]
+fn one_answer_of_another_server_is_no_restart() {
+    let of = |counts: &[u64]| track(&counts.iter().map(|n| vllm(*n)).collect::<Vec<_>>());
+    for (what, counts) in [
+        ("one far above", [1_000, 1_100, 71_200, 1_300, 1_400]),
+        ("one a little below", [1_000, 1_100, 950, 1_300, 1_400]),
+        ("one far below", [10_000, 10_100, 300, 10_300, 10_400]),
+    ] {
+        let refused = of(&counts).err().map(|error| error.sign);
+        assert_eq!(refused, Some("counters jump back and forth"), "{what}");
+    }
+    let restarted = of(&[10_000, 10_100, 40, 140, 240]).expect("one server");
+    let window = whole(&restarted).expect("readings");
+    assert_eq!((window.restarts, window.generation.map(|rate| rate.tok_s)), (1, Some(100.0)));
+}
