@@ -42,6 +42,15 @@ impl Sim {
     }
 }
 
+/// A test that fails, or forgets it, leaves no server behind.
+impl Drop for Sim {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// Sends `t.csv` to a server with these faults: the rows, and the server's log.
 fn sent(place: &Place, faults: &[&str], arguments: &[&str]) -> (Vec<Row>, Vec<TruthRow>) {
     let faults: Vec<&str> = faults.iter().flat_map(|fault| ["--fault", *fault]).collect();
