@@ -68,17 +68,9 @@ impl<R, S: Source<R>> Source<R> for Capped<S> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::source::{FixedSchedule, Timed};
+    use super::super::source::FixedSchedule;
+    use super::super::source::tests::Row;
     use super::*;
-
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct Row(u64);
-
-    impl Timed for Row {
-        fn due(&self) -> Option<Nanos> {
-            Some(Nanos(self.0))
-        }
-    }
 
     /// `(due, sent)` of every row, driven as a worker would; request n lasts `lasts[n]`.
     fn drive(slots: usize, at: &[u64], lasts: &[u64]) -> Vec<(u64, u64)> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Planned;
 use super::csv::RowText;
-use super::fnv::Fnv;
+use crate::trace::Fnv;
 use crate::units::Nanos;
 
 /// What ended a plan.

@@ -13,7 +13,6 @@ mod csv;
 mod facts;
 pub mod fidelity;
 mod fit;
-mod fnv;
 mod pass;
 mod plan;
 pub mod rate;
@@ -23,9 +22,9 @@ mod window;
 pub use self::csv::{PlanWriteError, write_plan};
 pub use self::facts::{End, PlanFacts};
 pub use self::fit::ServerLength;
-pub use self::fnv::Fnv;
 pub use self::plan::{Plan, plan};
 pub use self::shape::Shape;
+pub use crate::trace::Fnv;
 
 use crate::trace::Request;
 use crate::units::Nanos;

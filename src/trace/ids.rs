@@ -3,12 +3,12 @@
 //! Integer arithmetic alone, the same on every machine for ever: what is drawn and which blocks are equal
 //! rests on it. Deliberately absent: secrecy. Who knows a name can find its number.
 
-/// The number of a name (FNV-1a, 64 bits).
+use super::Fnv;
+
+/// The number of a name.
 #[must_use]
 pub fn of_name(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    Fnv::of(name.as_bytes()).0
 }
 
 /// Mixes all bits, one to one (the finisher of `SplitMix64`: Steele, Lea and Flood, "Fast Splittable

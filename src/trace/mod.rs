@@ -1,14 +1,18 @@
 //! What was asked, and when: the rows of a trace as plain data.
 //!
-//! [`stats`] says what they are like, [`lint`] what is wrong with them, [`write`](mod@write) makes files of them. [`read`] turns files into [`Request`]s; [`crate::workload`] makes them up. Nothing here knows when
-//! a row will be sent (that is [`crate::schedule`]) or how its prompt is worded
+//! [`read`] turns files into [`Request`]s; [`crate::workload`] makes them up. [`stats`] says what they
+//! are like, [`lint`] what is wrong with them, [`write`](mod@write) makes files of them. Nothing here knows
+//! when a row will be sent (that is [`crate::schedule`]) or how its prompt is worded
 //! ([`crate::prompt`]): no clock, no socket, no runtime.
 
+mod fnv;
 pub mod ids;
 pub mod lint;
 pub mod read;
 pub mod stats;
 pub mod write;
+
+pub use fnv::Fnv;
 
 use std::sync::Arc;
 

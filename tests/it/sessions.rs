@@ -12,6 +12,7 @@ use underfire::sim;
 use underfire::trace::Request;
 use underfire::units::Nanos;
 
+use crate::faults::fixed;
 use crate::program::{Place, json};
 use crate::prompts::{CountingServer, Counts};
 
@@ -33,18 +34,6 @@ fn plan(rows: &[(u64, &str, u32, u64)], closed_loop: bool) -> Vec<schedule::Plan
     schedule::plan(rows.iter().enumerate().map(row), &shape).map(Result::unwrap).collect()
 }
 
-/// TTFT 200 ms, gaps 50 ms: 5 tokens take 400 ms.
-fn fixed() -> sim::Settings {
-    sim::Settings {
-        prefill_base: Nanos::from_millis(200),
-        prefill_per_tok: Nanos::ZERO,
-        step_base: Nanos::from_millis(50),
-        step_per_stream: Nanos::ZERO,
-        jitter: 0.0,
-        ..sim::Settings::default()
-    }
-}
-
 /// When each row was due, in milliseconds, by row.
 fn due_ms(rows: &[Row]) -> Vec<Option<u64>> {
     let mut rows: Vec<&Row> = rows.iter().collect();
@@ -62,7 +51,8 @@ fn a_turn_is_due_when_the_one_before_has_ended_and_been_read() {
         (301, "a", 3, 250),
         (9_000, "b", 2, 50),
     ];
-    let run = || lab::replay(plan(&rows, false).into_iter(), &Setup::chat(fixed())).expect("a run");
+    let run =
+        || lab::replay(plan(&rows, false).into_iter(), &Setup::chat(fixed(&[]))).expect("a run");
     let outcome = run();
     let due = due_ms(&outcome.rows);
     assert_eq!(due, [Some(0), Some(100), Some(1_400), Some(2_050), Some(550)]);
@@ -79,7 +69,7 @@ fn a_turn_is_due_when_the_one_before_has_ended_and_been_read() {
 #[test]
 fn what_follows_a_failed_turn_is_skipped() {
     // One stream at a time and no queue: b is refused while a is answered.
-    let sim = sim::Settings { max_running: 1, max_queued: 0, ..fixed() };
+    let sim = sim::Settings { max_running: 1, max_queued: 0, ..fixed(&[]) };
     let rows = [
         (0, "a", 1, 0),
         (100, "b", 1, 0),
@@ -102,7 +92,7 @@ fn a_thinking_session_holds_no_slot() {
         [(0, "a", 1, 0), (0, "a", 2, 1_000), (0, "b", 1, 0), (0, "b", 2, 1_000), (0, "c", 1, 0)];
     let setup = Setup {
         mode: Mode::Closed { slots: 1, ramp: Nanos::ZERO, until: Nanos::MAX },
-        ..Setup::chat(fixed())
+        ..Setup::chat(fixed(&[]))
     };
     let outcome = lab::replay(plan(&rows, true).into_iter(), &setup).expect("a run");
     // a, b and c go one after the other while a thinks; a is due 1,000 ms after 400.

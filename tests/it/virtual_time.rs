@@ -10,6 +10,8 @@ use underfire::sim;
 use underfire::trace::Request;
 use underfire::units::Nanos;
 
+use crate::faults::fixed;
+
 /// `(due_ms, input_tok, output_tok)` as a plan.
 fn plan(rows: &[(u64, u32, u32)]) -> impl Iterator<Item = Planned> + use<> {
     let rows = rows.to_vec();
@@ -20,22 +22,10 @@ fn plan(rows: &[(u64, u32, u32)]) -> impl Iterator<Item = Planned> + use<> {
     })
 }
 
-/// TTFT 200 ms, gaps 50 ms, whatever runs beside.
-fn fixed() -> sim::Settings {
-    sim::Settings {
-        prefill_base: Nanos::from_millis(200),
-        prefill_per_tok: Nanos::ZERO,
-        step_base: Nanos::from_millis(50),
-        step_per_stream: Nanos::ZERO,
-        jitter: 0.0,
-        ..sim::Settings::default()
-    }
-}
-
 #[test]
 fn times_come_out_exactly() {
     let rows: Vec<_> = (0..50).map(|row| (row * 37, 20, 12)).collect();
-    let outcome = lab::replay(plan(&rows), &Setup::chat(fixed())).expect("a run");
+    let outcome = lab::replay(plan(&rows), &Setup::chat(fixed(&[]))).expect("a run");
     assert_eq!(outcome.rows.len(), 50);
     let ms = |n| Some(Nanos::from_millis(n));
     for row in &outcome.rows {
@@ -54,7 +44,7 @@ fn times_come_out_exactly() {
 
 #[test]
 fn waiting_in_the_servers_queue_is_in_the_latency() {
-    let one_at_a_time = sim::Settings { max_running: 1, ..fixed() };
+    let one_at_a_time = sim::Settings { max_running: 1, ..fixed(&[]) };
     let outcome =
         lab::replay(plan(&[(0, 5, 3), (0, 5, 3), (0, 5, 3)]), &Setup::chat(one_at_a_time));
     let mut ttft: Vec<u64> = outcome
@@ -71,7 +61,7 @@ fn waiting_in_the_servers_queue_is_in_the_latency() {
 fn the_closed_loop_is_due_when_a_stream_closes() {
     let setup = Setup {
         mode: Mode::Closed { slots: 2, ramp: Nanos::ZERO, until: Nanos::MAX },
-        ..Setup::chat(fixed())
+        ..Setup::chat(fixed(&[]))
     };
     let outcome = lab::replay(plan(&[(0, 5, 3); 6]), &setup).expect("a run");
     let mut due: Vec<u64> =
@@ -95,7 +85,7 @@ fn a_run_repeats_to_the_last_digit() {
 
 #[test]
 fn timeouts_and_drain_end_streams_at_their_instant() {
-    let mut timed = Setup::chat(fixed());
+    let mut timed = Setup::chat(fixed(&[]));
     timed.client.timeouts.total = Some(Nanos::from_millis(420));
     let outcome = lab::replay(plan(&[(0, 5, 100)]), &timed).expect("a run");
     let row = &outcome.rows[0];
@@ -103,7 +93,7 @@ fn timeouts_and_drain_end_streams_at_their_instant() {
     assert_eq!(row.close, Some(Nanos::from_millis(420)));
     assert_eq!(row.chunks, Some(5), "at 200, 250, 300, 350 and 400 ms");
 
-    let drained = Setup { drain: Drain::After(Nanos::from_secs(1)), ..Setup::chat(fixed()) };
+    let drained = Setup { drain: Drain::After(Nanos::from_secs(1)), ..Setup::chat(fixed(&[])) };
     let outcome = lab::replay(plan(&[(0, 5, 2), (100, 5, 100)]), &drained).expect("a run");
     let cut: Vec<Outcome> = outcome.rows.iter().map(|row| row.outcome).collect();
     assert_eq!(cut, [Outcome::Ok, Outcome::Incomplete]);
@@ -112,7 +102,7 @@ fn timeouts_and_drain_end_streams_at_their_instant() {
 #[test]
 fn figures_add_up() {
     let rows: Vec<_> = (0..100).map(|row| (row * 100, 20, 12)).collect();
-    let outcome = lab::replay(plan(&rows), &Setup::chat(fixed())).expect("a run");
+    let outcome = lab::replay(plan(&rows), &Setup::chat(fixed(&[]))).expect("a run");
     let value = |metric, stat| outcome.summary.value(metric, MEASURED, stat);
     let percentile = |p| Stat::Percentile(Percentile::parse(p).expect("a percentile"));
     assert_eq!(value("requests", Stat::Mean), Some(100.0));
@@ -131,7 +121,7 @@ fn figures_add_up() {
 #[test]
 fn a_rule_stops_the_sending_at_its_instant_and_streams_are_followed() {
     // One stream runs for five seconds, and there is no queue: all others are refused at once.
-    let sim = sim::Settings { max_running: 1, max_queued: 0, ..fixed() };
+    let sim = sim::Settings { max_running: 1, max_queued: 0, ..fixed(&[]) };
     let rows: Vec<_> = (0..300).map(|row| (row * 10, 5, 100)).collect();
     let rule = "error_rate>50%/1s".parse().expect("a rule");
     let setup = Setup { abort_on: vec![rule], ..Setup::chat(sim) };

@@ -184,12 +184,13 @@ impl<R: Timed> Source<R> for FixedSchedule<R> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::replay) mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// A row that is nothing but its due time.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct Row(u64);
+    pub(in crate::replay) struct Row(pub(in crate::replay) u64);
 
     impl Timed for Row {
         fn due(&self) -> Option<Nanos> {
