@@ -1,11 +1,18 @@
 //! A file that never ends in half a line, whatever stops the writer.
 //!
-//! Bytes wait in memory until [`flush`](std::io::Write::flush), which is called between rows; then
-//! they go out in one write. Where that fails half-way (a full disk), the file is cut back to the
-//! last whole line and what did not go is kept, so that a later flush can try again.
+//! Bytes wait in memory until [`flush`](std::io::Write::flush), which is called between rows. Where
+//! that fails half-way (a full disk), the file is cut back to the last whole line and what did not go
+//! is kept, so that a later flush can try again.
+//!
+//! A killed process has its write cut between two pages of the file, where it may have waited long for
+//! a busy disk. So no write but that of a single line crosses a page, and such a one does not wait
+//! there: its first page is in memory already.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
+
+/// Size of the pages in which a system takes what is written.
+const PAGE_BYTES: usize = 4096;
 
 /// Buffers whole lines before a file.
 #[derive(Debug)]
@@ -38,7 +45,7 @@ impl Write for WholeLines {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        let (written, result) = write_some(&mut self.file, &self.waiting);
+        let (written, result) = write_lines(&mut self.file, self.kept, &self.waiting);
         let whole = if result.is_ok() { written } else { last_line_end(&self.waiting[..written]) };
         self.kept += whole as u64;
         self.waiting.drain(..whole);
@@ -48,6 +55,31 @@ impl Write for WholeLines {
             let _ = self.file.seek(SeekFrom::Start(self.kept));
         }
         result
+    }
+}
+
+/// Writes as much as goes from `at`, the place in the file; how much that was, and why no more.
+fn write_lines(file: &mut File, at: u64, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut done = 0;
+    while done < bytes.len() {
+        let rest = &bytes[done..];
+        let in_page = (at + done as u64) % PAGE_BYTES as u64;
+        let (written, result) = write_some(file, &rest[..piece(rest, in_page as usize)]);
+        done += written;
+        if result.is_err() {
+            return (done, result);
+        }
+    }
+    (done, Ok(()))
+}
+
+/// How much goes out in the next write, which begins at that byte of a page: the lines that end in the
+/// page, or the one that crosses its end.
+fn piece(lines: &[u8], in_page: usize) -> usize {
+    let room = (PAGE_BYTES - in_page).min(lines.len());
+    match last_line_end(&lines[..room]) {
+        0 => line_ends(lines).next().unwrap_or(lines.len()),
+        end => end,
     }
 }
 
@@ -65,17 +97,18 @@ fn write_some(file: &mut File, bytes: &[u8]) -> (usize, io::Result<()>) {
     (written, Ok(()))
 }
 
-/// Just behind the last line end that is not inside quotes; `bytes` begin with a line.
+/// Just behind the last line end; `bytes` begin with a line.
 fn last_line_end(bytes: &[u8]) -> usize {
-    let (mut end, mut quoted) = (0, false);
-    for (place, byte) in bytes.iter().enumerate() {
-        match byte {
-            b'"' => quoted = !quoted,
-            b'\n' if !quoted => end = place + 1,
-            _ => {}
-        }
-    }
-    end
+    line_ends(bytes).last().unwrap_or(0)
+}
+
+/// Just behind each line end that is not inside quotes; `bytes` begin with a line.
+fn line_ends(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    let mut quoted = false;
+    bytes.iter().enumerate().filter_map(move |(place, byte)| {
+        quoted ^= *byte == b'"';
+        (*byte == b'\n' && !quoted).then_some(place + 1)
+    })
 }
 
 #[cfg(test)]
@@ -92,5 +125,22 @@ mod tests {
         check("a\nb\nc", 4);
         check("a\n\"b\nc", 2);
         check("a\n\"b\nc\"\"\n\"\nd", 11);
+    }
+
+    #[test]
+    fn only_a_single_line_crosses_a_page() {
+        let lines = "a line of no great length\n".repeat(1_000) + &"x".repeat(9_000) + "\nlast\n";
+        let (mut at, mut crossed) = (0, 0);
+        while at < lines.len() {
+            let end = at + piece(&lines.as_bytes()[at..], at % PAGE_BYTES);
+            let written = &lines[at..end];
+            assert!(written.ends_with('\n'));
+            if at / PAGE_BYTES != (end - 1) / PAGE_BYTES {
+                assert_eq!(written.matches('\n').count(), 1);
+                crossed += 1;
+            }
+            at = end;
+        }
+        assert_eq!(crossed, 6 + 1, "the page ends in lines of 26 bytes, and the long one");
     }
 }
