@@ -104,11 +104,13 @@ impl Pool {
         }
         let now = self.clock.now();
         let mut idle = self.idle.borrow_mut();
-        idle.retain(|idle| idle.until > now);
         loop {
             let rest = if self.closes_early.get() { REST } else { Nanos::ZERO };
             let rested = idle.iter().rposition(|idle| idle.since + rest <= now)?;
             let mut found = idle.remove(rested);
+            if found.until <= now {
+                continue;
+            }
             if found.wire.is_quiet() {
                 return Some((Link::Own(found.wire), found.terms));
             }
