@@ -9,18 +9,17 @@ use super::args::RunArgs;
 use super::ask::NotServed;
 use super::console::{complain, print, say};
 use super::content_args::Given;
-use super::link_args::LinkArgs;
 use super::live::{Finished, Live, stop_on_signals};
 use super::prompts::{self, Prepared};
-use super::reach::{SOCKET_URL, ways};
+use super::reach::ways;
 use super::results::{Ending, Results};
-use super::scraping::{Pages, Scraping};
+use super::scraping::Scraping;
 use super::server::Server;
 use super::server_count::ServerCount;
 use super::text_count::TextCounter;
 use super::traffic::Traffic;
 use super::{Exit, disk};
-use crate::client::{Headers, ProbeError, Retries, Timeouts};
+use crate::client::{ProbeError, Retries, Timeouts};
 use crate::clock::Utc;
 use crate::metrics::Window;
 use crate::metrics::abort::AbortWatch;
@@ -165,7 +164,7 @@ fn replay(
             return Ok(Exit::Interrupted);
         }
     }
-    let scraping = scraping(args, &server)?;
+    let scraping = Scraping::of(args, &server)?;
     let folder = folder.map_or_else(make_folder, Ok)?;
     if let Some(facts) = facts
         && let Some(warning) =
@@ -228,46 +227,8 @@ pub(super) fn why(error: ReplayError<TraceError, anyhow::Error>) -> anyhow::Erro
     }
 }
 
-/// The servers' metrics pages, where they may be read and can be.
-fn scraping(args: &RunArgs, server: &Server) -> anyhow::Result<Option<Scraping>> {
-    let reach = &args.reach;
-    let (given, off) = (&reach.metrics, reach.metrics.iter().any(|url| url == "off"));
-    anyhow::ensure!(!off || given.len() == 1, "--metrics off takes no other --metrics beside it");
-    let pages = match server.simulated_url() {
-        _ if off => return Ok(None),
-        Some(url) if given.is_empty() => Pages {
-            urls: vec![url],
-            are_given: false,
-            link: LinkArgs::default(),
-            headers: Headers::default(),
-        },
-        _ if given.is_empty() && !reach.may_probe() => return Ok(None),
-        _ => {
-            let (link, headers) = (reach.link.clone(), reach.link.headers()?);
-            let are_given = !given.is_empty();
-            let mut urls = if are_given { given.clone() } else { args.target.url.clone() };
-            if urls.is_empty() {
-                urls.push(SOCKET_URL.to_owned());
-            }
-            Pages { urls, are_given, link, headers }
-        }
-    };
-    let are_given = pages.are_given;
-    match Scraping::start(pages) {
-        Ok(scraping) => Ok(Some(scraping)),
-        Err(error) if are_given => Err(error),
-        Err(error) => {
-            say(&format!(
-                "note: no metrics page, so nobody else counts this run's tokens: {}",
-                first_line(&error)
-            ));
-            Ok(None)
-        }
-    }
-}
-
 /// An error with its causes, without its hint.
-fn first_line(error: &impl std::fmt::Display) -> String {
+pub(super) fn first_line(error: &impl std::fmt::Display) -> String {
     format!("{error:#}").lines().next().unwrap_or_default().to_owned()
 }
 

@@ -13,7 +13,11 @@ use anyhow::Context;
 use futures_util::future::{Either, join_all, select};
 use tokio::sync::oneshot;
 
+use super::args::RunArgs;
+use super::console::say;
 use super::link_args::LinkArgs;
+use super::reach::SOCKET_URL;
+use super::run::first_line;
 use super::watched::Server;
 use crate::client::Headers;
 use crate::clock::{Clock, monotonic};
@@ -31,12 +35,12 @@ const LAST_LIMIT: Nanos = Nanos::from_secs(3);
 
 /// What to read, and how to get there.
 #[derive(Debug)]
-pub(super) struct Pages {
-    pub(super) urls: Vec<String>,
+struct Pages {
+    urls: Vec<String>,
     /// They are pages, and not servers that have one.
-    pub(super) are_given: bool,
-    pub(super) link: LinkArgs,
-    pub(super) headers: Headers,
+    are_given: bool,
+    link: LinkArgs,
+    headers: Headers,
 }
 
 /// The readings of one instant.
@@ -67,9 +71,53 @@ pub(super) struct Scraping {
 type Known = anyhow::Result<Vec<(&'static str, Moves)>>;
 
 impl Scraping {
+    /// That of a run, where the pages may be read and can be.
+    pub(super) fn of(
+        args: &RunArgs,
+        server: &super::server::Server,
+    ) -> anyhow::Result<Option<Self>> {
+        let reach = &args.reach;
+        let (given, off) = (&reach.metrics, reach.metrics.iter().any(|url| url == "off"));
+        anyhow::ensure!(
+            !off || given.len() == 1,
+            "--metrics off takes no other --metrics beside it"
+        );
+        let pages = match server.simulated_url() {
+            _ if off => return Ok(None),
+            Some(url) if given.is_empty() => Pages {
+                urls: vec![url],
+                are_given: false,
+                link: LinkArgs::default(),
+                headers: Headers::default(),
+            },
+            _ if given.is_empty() && !reach.may_probe() => return Ok(None),
+            _ => {
+                let (link, headers) = (reach.link.clone(), reach.link.headers()?);
+                let are_given = !given.is_empty();
+                let mut urls = if are_given { given.clone() } else { args.target.url.clone() };
+                if urls.is_empty() {
+                    urls.push(SOCKET_URL.to_owned());
+                }
+                Pages { urls, are_given, link, headers }
+            }
+        };
+        let are_given = pages.are_given;
+        match Self::start(pages) {
+            Ok(scraping) => Ok(Some(scraping)),
+            Err(error) if are_given => Err(error),
+            Err(error) => {
+                say(&format!(
+                    "note: no metrics page, so nobody else counts this run's tokens: {}",
+                    first_line(&error)
+                ));
+                Ok(None)
+            }
+        }
+    }
+
     /// Starts the thread and waits until every page was read. A page that cannot be read is an error in
     /// words, which a run can do without.
-    pub(super) fn start(pages: Pages) -> anyhow::Result<Self> {
+    fn start(pages: Pages) -> anyhow::Result<Self> {
         let (ready, is_ready) = channel();
         let (give, taken) = channel();
         let (begin, begins) = oneshot::channel();
