@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::metrics::fidelity::SentFigures;
+use crate::report::NONE;
 use crate::schedule::fidelity::{FidelityFigures, SideFigures};
 use crate::trace::stats::ArrivalFigures;
 
@@ -64,10 +65,8 @@ pub(super) fn words(figures: &FidelityFigures, sent: Option<&SentFigures>) -> St
     text
 }
 
-/// What stands for a figure that is not there.
-const NONE: &str = "–";
-
-fn shown(value: Option<f64>) -> String {
+/// Three decimals, where there is a figure.
+pub(super) fn shown(value: Option<f64>) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| format!("{value:.3}"))
 }
 

@@ -141,9 +141,8 @@ impl Live {
     }
 
     fn record(&mut self, mut record: StreamRecord) -> anyhow::Result<()> {
-        let elapsed = self.elapsed();
         if let Some(counter) = &mut self.counter {
-            counter.count(&mut record, elapsed);
+            counter.count(&mut record, since(self.started));
         }
         self.ended += 1;
         self.in_flight.ended(&record);
@@ -172,7 +171,7 @@ impl Live {
     }
 
     fn elapsed(&self) -> Nanos {
-        self.started.map_or(Nanos::ZERO, |anchor| monotonic().since(anchor.monotonic))
+        since(self.started)
     }
 
     fn show(&self, shared: &Shared) {
@@ -221,6 +220,11 @@ impl Live {
             notice: self.counter.and_then(|counter| counter.notice()),
         }
     }
+}
+
+/// Time since the run started; none before that.
+fn since(started: Option<Anchor>) -> Nanos {
+    started.map_or(Nanos::ZERO, |anchor| monotonic().since(anchor.monotonic))
 }
 
 /// Turns the first SIGINT or SIGTERM into a stop, and the second into the end of the process.

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::Exit;
 use super::console::{complain, print};
+use crate::metrics::health::ClientVerdict;
 use crate::report::{self, Folder, Manifest, RunFacts, Target};
 
 /// Arguments of `report`.
@@ -83,12 +84,10 @@ fn facts(folder: &Folder) -> RunFacts {
 
 /// The verdict on the client with its reasons, as the run said it.
 fn client_words(verdict: &serde_json::Value) -> Option<String> {
-    let word = verdict["verdict"].as_str()?;
-    let reasons = ["limited", "warnings"].into_iter().filter_map(|list| verdict[list].as_array());
-    let reasons: Vec<&str> = reasons.flatten().filter_map(serde_json::Value::as_str).collect();
-    if reasons.is_empty() {
-        Some(word.to_owned())
-    } else {
-        Some(format!("{word} ({})", reasons.join("; ")))
-    }
+    verdict["verdict"].as_str()?;
+    let list = |name: &str| {
+        let reasons = verdict[name].as_array().into_iter().flatten();
+        reasons.filter_map(|reason| reason.as_str().map(str::to_owned)).collect()
+    };
+    Some(ClientVerdict { limited: list("limited"), warnings: list("warnings") }.words())
 }

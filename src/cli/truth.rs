@@ -12,7 +12,7 @@ use crate::clock::Anchor;
 use crate::lab::{self, Agreement, TruthCheck};
 use crate::record::Row;
 use crate::record::csv::read_rows;
-use crate::report::Folder;
+use crate::report::{Folder, NONE};
 use crate::sim::truth::{self, TruthRow};
 use crate::units::Nanos;
 
@@ -49,7 +49,7 @@ pub(super) fn words(check: &TruthCheck) -> String {
 }
 
 fn ms(span: Option<Nanos>) -> String {
-    span.map_or_else(|| "–".to_owned(), |span| format!("{:.3}", span.as_millis_f64()))
+    span.map_or_else(|| NONE.to_owned(), |span| format!("{:.3}", span.as_millis_f64()))
 }
 
 /// The same for the manifest.

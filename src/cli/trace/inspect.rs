@@ -10,8 +10,10 @@ use super::picture;
 use crate::cli::Exit;
 use crate::cli::args::{ReadArgs, ShapeArgs};
 use crate::cli::console::{print, say};
+use crate::cli::fidelity::shown;
 use crate::cli::traffic::Traffic;
 use crate::client::dialect::Api;
+use crate::report::NONE;
 use crate::trace::read::{Trace, TraceClock};
 use crate::trace::stats::{
     ArrivalFigures, LengthFigures, ReuseFigures, SessionFigures, Stats, TraceFigures,
@@ -115,10 +117,6 @@ fn words(traffic: &Traffic, figures: &TraceFigures) -> String {
     text
 }
 
-fn shown(value: Option<f64>) -> String {
-    value.map_or_else(|| "–".to_owned(), |value| format!("{value:.3}"))
-}
-
 fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
@@ -138,7 +136,7 @@ fn arrivals(text: &mut String, found: &ArrivalFigures) {
         shown(found.gap_p50_s),
         shown(found.gap_p99_s),
         shown(found.gap_max_s),
-        found.gaps_under_1ms.map_or("–".to_owned(), percent)
+        found.gaps_under_1ms.map_or(NONE.to_owned(), percent)
     );
     for scale in &found.scales {
         let _ = writeln!(
@@ -147,7 +145,7 @@ fn arrivals(text: &mut String, found: &ArrivalFigures) {
             scale.window_s,
             shown(scale.idc),
             shown(scale.peak_to_mean),
-            scale.empty.map_or("–".to_owned(), percent)
+            scale.empty.map_or(NONE.to_owned(), percent)
         );
     }
     if found.quantised {
