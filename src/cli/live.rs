@@ -11,7 +11,8 @@ use super::console::say;
 use super::server_count::ServerCount;
 use super::text_count::TextCounter;
 use super::threads::Threads;
-use super::{Exit, usage};
+use super::{Exit, predial, usage};
+use crate::client::Dialled;
 use crate::clock::{Anchor, monotonic};
 use crate::metrics::abort::{AbortReason, AbortWatch};
 use crate::metrics::fidelity::{SentFigures, SentTimes};
@@ -30,6 +31,7 @@ pub(super) struct Live {
     in_flight: InFlight,
     threads: Threads,
     sent: SentTimes,
+    dialled: Option<Dialled>,
     texts: Option<TextFile>,
     counter: Option<TextCounter>,
     progress: Option<ProgressBar>,
@@ -53,6 +55,8 @@ pub(super) struct Finished {
     pub(super) in_flight: InFlight,
     /// What the client had of the processor, where the system tells.
     pub(super) cpu: Option<CpuUse>,
+    /// What came of dialling before `t0`.
+    pub(super) dialled: Option<Dialled>,
     /// When it started, if it did.
     pub(super) anchor: Option<Anchor>,
     /// Why it was stopped, if it was.
@@ -84,6 +88,7 @@ impl Live {
             in_flight: InFlight::default(),
             threads: Threads::default(),
             sent: SentTimes::default(),
+            dialled: None,
             texts,
             counter,
             progress,
@@ -102,6 +107,12 @@ impl Live {
     /// Takes one event; an error is one of writing results.
     pub(super) fn take(&mut self, event: Event<'_>) -> anyhow::Result<()> {
         match event {
+            Event::Dialled(dialled) => {
+                if let Some(words) = predial::warning(&dialled) {
+                    say(&format!("warning: {words}"));
+                }
+                self.dialled = Some(dialled);
+            }
             Event::Started(anchor) => {
                 self.started = Some(anchor);
                 self.recorder.starts(anchor.utc.0);
@@ -215,6 +226,7 @@ impl Live {
             sent: self.sent.figures(),
             in_flight: self.in_flight,
             cpu: self.threads.sum(),
+            dialled: self.dialled,
             anchor: self.started,
             aborted: self.stopped,
             notice: self.counter.and_then(|counter| counter.notice()),

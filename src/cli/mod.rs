@@ -15,6 +15,7 @@ mod disk;
 mod fidelity;
 mod link_args;
 mod live;
+mod predial;
 mod prompt_fit;
 mod prompts;
 mod rating;
