@@ -125,7 +125,9 @@ impl<'scope> Crew<'scope> {
             return Ok(());
         }
         let mut dialled = Dialled::default();
-        ready.into_iter().for_each(|more| dialled.add(more));
+        for more in ready {
+            dialled.add(more);
+        }
         let heard =
             if dialled == Dialled::default() { Ok(()) } else { on_event(Event::Dialled(dialled)) };
         let now = Anchor::now();
