@@ -17,7 +17,7 @@ use super::source::{ClosedLoop, FixedSchedule, Source, Turns};
 use super::worker::Worker;
 use super::{Event, Mode, Setup};
 use crate::client::{Client, Dial, Dialled, Endpoint, Pool};
-use crate::clock::{Anchor, Clock, monotonic};
+use crate::clock::{Anchor, Clock, monotonic, wake_at_once};
 use crate::record::StreamRecord;
 use crate::units::{NS_PER_MS, Nanos};
 
@@ -178,6 +178,7 @@ impl Seat {
         start: oneshot::Receiver<Nanos>,
         records: SyncSender<Box<StreamRecord>>,
     ) -> io::Result<()> {
+        wake_at_once();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .event_interval(TURNS_PER_LOOK)
