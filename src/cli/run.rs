@@ -194,13 +194,21 @@ fn replay(
         say(&format!("warning: {words}"));
     }
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
-    let Finished { recorder, server: server_count, sent, in_flight, cpu, anchor, aborted, notice } =
-        live.finish();
+    let Finished {
+        recorder,
+        server: server_count,
+        sent,
+        in_flight,
+        client,
+        anchor,
+        aborted,
+        notice,
+    } = live.finish();
     let ending = Ending {
         anchor,
         server: server_count,
         in_flight,
-        cpu,
+        client,
         interrupted: *stop.borrow() == Stop::All && ran.is_ok(),
         stopped: ran.as_ref().err().map(first_line),
         aborted: aborted.map(|reason| reason.to_string()),

@@ -4,6 +4,7 @@
 //! the time that arrivals waited for us where that is known. What a server does, stalls and bursts
 //! included, is no part of it. Deliberately absent: the exit code, and any reading of the machine.
 
+use super::client_figures::ClientFigures;
 use super::line::Line;
 use super::percentile::Percentile;
 use super::summary::{ALL, MEASURED, Summary};
@@ -32,17 +33,8 @@ pub struct HealthFacts {
     pub stopped: bool,
     /// The strictest limit on the time to first token, where one is given.
     pub ttft_limit: Option<Nanos>,
-    /// What the client's threads had of the processor, where the system tells.
-    pub cpu: Option<CpuUse>,
-}
-
-/// Shares of time, 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct CpuUse {
-    /// On a core, of the thread that was so most.
-    pub busiest: f64,
-    /// Waiting for a core, of the time in which threads had work.
-    pub waited: f64,
+    /// What the machine told of the client.
+    pub figures: ClientFigures,
 }
 
 /// Whether the client was the bottleneck.
@@ -86,9 +78,9 @@ impl ClientVerdict {
 
     /// Whether it lacked processor time, and whose fault that is.
     fn cpu(&mut self, summary: &Summary, facts: HealthFacts) {
-        let Some(cpu) = facts.cpu else { return };
-        if cpu.busiest > BUSY_LIMIT {
-            let percent = cpu.busiest * 100.0;
+        let ClientFigures { thread_cpu_share, cpu_wait_share, .. } = facts.figures;
+        if let Some(busiest) = thread_cpu_share.filter(|share| *share > BUSY_LIMIT) {
+            let percent = busiest * 100.0;
             self.limited
                 .push(format!("processor: one of its threads ran {percent:.0}% of the time"));
         }
@@ -96,8 +88,9 @@ impl ClientVerdict {
         let felt = |name, scope| summary.line(name, scope)?.percentile(Percentile::P99);
         let lag = felt("lag_ms", MEASURED).filter(|_| !facts.capped);
         let worst = lag.into_iter().chain(felt("rx_delay_ms", ALL)).fold(0.0, f64::max);
-        if cpu.waited > WAIT_LIMIT && worst > WAIT_FELT_MS {
-            let percent = cpu.waited * 100.0;
+        let waited = cpu_wait_share.filter(|share| *share > WAIT_LIMIT);
+        if let Some(waited) = waited.filter(|_| worst > WAIT_FELT_MS) {
+            let percent = waited * 100.0;
             self.limited.push(format!(
                 "processor: its threads waited for a core {percent:.0}% of the time that they had work, since \
                  others use it too"
@@ -218,8 +211,12 @@ mod tests {
     #[test]
     fn a_starved_client_is_told_from_a_busy_machine_that_it_does_not_feel() {
         let with = |lag_ms, busiest, waited| {
-            let cpu = Some(CpuUse { busiest, waited });
-            judged(lag_ms, 20, 0, Outcome::Ok, HealthFacts { cpu, ..HealthFacts::default() })
+            let figures = ClientFigures {
+                thread_cpu_share: Some(busiest),
+                cpu_wait_share: Some(waited),
+                ..ClientFigures::default()
+            };
+            judged(lag_ms, 20, 0, Outcome::Ok, HealthFacts { figures, ..HealthFacts::default() })
         };
         assert!(with(3, 0.4, 0.5).words().starts_with("limited (processor: its threads waited"));
         assert_eq!(with(1, 0.4, 0.5).words(), "ok");

@@ -26,6 +26,7 @@
 
 pub mod abort;
 pub mod binomial;
+pub mod client_figures;
 mod distribution;
 pub mod fidelity;
 mod finish;

@@ -1,0 +1,91 @@
+//! What the machine told of this client while it ran: the lines `client_…` of the summary.
+//!
+//! Rows do not tell any of it, so the run keeps it in `run.json`, from where a later program takes it.
+//! Values are kept to nine decimals, with which a number in JSON reads back as the same one. Deliberately
+//! absent: reading the machine, and what the figures mean (see [`health`](super::health)).
+
+use serde::{Deserialize, Serialize};
+
+use super::line::Line;
+use super::metric::Unit;
+use super::summary::{ALL, Summary};
+
+/// Figures of the whole run. `None` where the system does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClientFigures {
+    /// Cores in use on average, by all threads together.
+    pub cpu: Option<f64>,
+    /// Cores that the client may use.
+    pub cpu_allowed: Option<f64>,
+    /// Share of the time that the fullest thread was on a core.
+    pub thread_cpu_share: Option<f64>,
+    /// Share of the time in which threads had work that they waited for a core.
+    pub cpu_wait_share: Option<f64>,
+    /// Most descriptors that were open at once.
+    pub fds: Option<u64>,
+    /// Descriptors that may be.
+    pub fds_limit: Option<u64>,
+}
+
+/// A figure as it is kept.
+#[must_use]
+pub fn kept(value: f64) -> f64 {
+    (value * 1e9).round() / 1e9
+}
+
+impl ClientFigures {
+    fn lines(&self) -> Vec<Line> {
+        let scope = ALL.into();
+        let single = |name: &str, unit: Unit, value: Option<f64>| {
+            Line::single(&format!("client_{name}"), &scope, unit, None, value)
+        };
+        let count = |value: Option<u64>| value.map(|n| n as f64);
+        vec![
+            single("cpu", Unit::Cores, self.cpu),
+            single("cpu_allowed", Unit::Cores, self.cpu_allowed),
+            single("thread_cpu_share", Unit::Share, self.thread_cpu_share),
+            single("cpu_wait_share", Unit::Share, self.cpu_wait_share),
+            single("fds", Unit::Count, count(self.fds)),
+            single("fds_limit", Unit::Count, count(self.fds_limit)),
+        ]
+    }
+}
+
+impl Summary {
+    /// Adds the lines about the client to scope `all`.
+    pub fn tell_of_client(&mut self, figures: &ClientFigures) {
+        let place = self.lines.iter().rposition(|line| *line.scope == *ALL);
+        let place = place.map_or(self.lines.len(), |last| last + 1);
+        self.lines.splice(place..place, figures.lines());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Metrics, Stat, Window};
+    use super::*;
+
+    #[test]
+    fn kept_figures_read_back_as_they_were() {
+        for value in [0.1 + 0.2, 1.0 / 3.0, 127.999_999_999_4, 1e-9] {
+            let figures = ClientFigures { cpu: Some(kept(value)), ..ClientFigures::default() };
+            let json = serde_json::to_string_pretty(&figures).expect("a number");
+            let back: ClientFigures = serde_json::from_str(&json).expect("figures");
+            assert_eq!(back, figures, "{json}");
+        }
+    }
+
+    #[test]
+    fn the_lines_stand_behind_those_of_all_rows() {
+        let mut summary = Metrics::new(Window::default()).finish();
+        let before = summary.lines.len();
+        let figures = ClientFigures { cpu: Some(0.5), fds: Some(9), ..ClientFigures::default() };
+        summary.tell_of_client(&figures);
+        assert_eq!(&*summary.lines[before].metric, "client_cpu");
+        assert_eq!(summary.value("client_cpu", ALL, Stat::Mean), Some(0.5));
+        assert_eq!(summary.value("client_fds", ALL, Stat::Mean), Some(9.0));
+        let unknown = summary.line("client_cpu_wait_share", ALL).expect("a line");
+        assert_eq!(unknown.mean, None);
+    }
+}
