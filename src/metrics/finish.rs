@@ -23,6 +23,7 @@ struct Scopes {
 }
 
 pub(super) fn summary(metrics: Metrics) -> Summary {
+    let behind = metrics.backlog.worst();
     let Metrics { window, marks, classes, mut warmup, mut measured, booked, exact, .. } = metrics;
     let mut scopes = Scopes {
         measured: (MEASURED.into(), Vec::new()),
@@ -41,18 +42,24 @@ pub(super) fn summary(metrics: Metrics) -> Summary {
     let end = marks.last_due;
     let length = end.map(|end| end.since(window.warmup)).filter(|length| *length > Nanos::ZERO);
     let basis = if exact { Basis::Exact } else { Basis::Histogram };
-    let rates = Rates { length, basis };
+    let sent_length = length
+        .map(|length| length.max(marks.last_sent.map_or(length, |last| last.since(window.warmup))));
+    let rates = Rates { length, sent_length, basis };
     let tally = scopes.rates(rates, &measured, &booked);
     let mut all = tally.clone();
     all.merge(&warmup.tally);
     scopes.all.1.push(total_rate(&scopes.all.0, &warmup, &measured, marks.last_token));
     counts(&mut scopes.all.1, &scopes.all.0, &all);
+    let rows_behind = behind.map(|behind| behind.rows as f64);
+    let line = Line::single("send_backlog", &scopes.all.0, Unit::Count, None, rows_behind);
+    scopes.all.1.push(line);
     Summary {
         warmup: window.warmup,
         first_due: marks.first_due,
         last_due: end,
         last_token: marks.last_token,
         end: marks.end,
+        behind,
         measured: tally,
         all,
         lines: scopes.into_lines(),
@@ -149,13 +156,16 @@ impl Scopes {
 struct Rates {
     /// Length of the measured window, when it has one.
     length: Option<Nanos>,
+    /// The same, up to the last send where that was later.
+    sent_length: Option<Nanos>,
     /// Whether the tokens inside it were counted to the last one.
     basis: Basis,
 }
 
 impl Rates {
     fn lines(self, lines: &mut Vec<Line>, scope: &Arc<str>, tally: &Tally, tokens: Booked) {
-        let per_s = |n: u64| self.length.map(|length| n as f64 / length.as_secs_f64());
+        let over = |n: u64, length: Option<Nanos>| length.map(|span| n as f64 / span.as_secs_f64());
+        let per_s = |n: u64| over(n, self.length);
         let mut token_rate = |name: &str, account: Account| {
             let n = tokens.of(account);
             let known = account != Account::Input || tokens.of(Account::Uncounted) == 0;
@@ -171,6 +181,8 @@ impl Rates {
         for (name, n) in [("request_s", finished), ("offered_s", tally.due())] {
             lines.push(Line::single(name, scope, Unit::ReqS, Some(n), per_s(n)));
         }
+        let sent = over(tally.sent, self.sent_length);
+        lines.push(Line::single("sent_s", scope, Unit::ReqS, Some(tally.sent), sent));
     }
 }
 

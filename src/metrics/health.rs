@@ -53,6 +53,7 @@ impl ClientVerdict {
         let mut verdict = Self::default();
         if !facts.capped {
             verdict.lag(summary, facts.ttft_limit);
+            verdict.behind(summary);
         }
         if let Some(error) = summary.all.first_errors.get(&Outcome::Client) {
             let n = summary.all.count(Outcome::Client);
@@ -108,6 +109,19 @@ impl ClientVerdict {
             self.limited.push(format!("{words}, more than a tenth of the limit on TTFT"));
         } else if ms > LAG_WARNING_MS {
             self.warnings.push(words);
+        }
+    }
+
+    /// Whether the schedule bent somewhere, though most rows may have left in time.
+    fn behind(&mut self, summary: &Summary) {
+        let latest_ms = summary.line("lag_ms", ALL).and_then(|line| line.max);
+        if let Some(behind) = summary.behind.filter(|behind| behind.rows > 0)
+            && latest_ms.is_some_and(|ms| ms > LAG_LIMIT_MS)
+        {
+            let (rows, at_s) = (behind.rows, behind.at_s);
+            self.warnings.push(format!(
+                "the schedule bent: {rows} requests that were due had not left at {at_s} s"
+            ));
         }
     }
 

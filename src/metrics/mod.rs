@@ -25,6 +25,7 @@
 //! Deliberately absent: files, words for people, a clock, tokens guessed from what was asked for.
 
 pub mod abort;
+mod backlog;
 pub mod binomial;
 pub mod client_figures;
 mod distribution;
@@ -47,6 +48,7 @@ mod tests;
 pub mod timeline;
 mod values;
 
+pub use backlog::Behind;
 pub use distribution::{Basis, CensoredRank, Distribution, EXACT_LIMIT, HISTOGRAM_ERROR};
 pub use gather::{CLASS_LIMIT, Metrics, OTHER_CLASS, Window};
 pub use interval::{INTERVAL_S, Interval, IntervalPhase, Quantity};
