@@ -1,6 +1,7 @@
 //! Looks at what the machine tells of this process while a run lasts, and sums it up at the end.
 //! Deliberately absent: what it means.
 
+use super::cgroup::{Cgroup, Throttled};
 use super::threads::Threads;
 use super::usage;
 use crate::descriptors;
@@ -10,6 +11,9 @@ use crate::units::Nanos;
 /// What was seen of a run so far.
 #[derive(Debug, Default)]
 pub(super) struct ClientWatch {
+    cgroup: Option<Cgroup>,
+    /// The first and the last look at what it held back.
+    throttled: Option<[Throttled; 2]>,
     threads: Threads,
     /// The first and the last look at the processor time used.
     cpu: Option<[(Nanos, Nanos); 2]>,
@@ -17,9 +21,16 @@ pub(super) struct ClientWatch {
 }
 
 impl ClientWatch {
+    pub(super) fn new() -> Self {
+        Self { cgroup: Cgroup::here(), ..Self::default() }
+    }
+
     /// Looks, `at` this time, when all threads together had `used` so much processor time.
     pub(super) fn look(&mut self, at: Nanos, used: Option<Nanos>) {
         self.threads.look(at);
+        if let Some(throttled) = self.cgroup.as_ref().and_then(Cgroup::throttled) {
+            self.throttled.get_or_insert([throttled; 2])[1] = throttled;
+        }
         if let Some(used) = used {
             self.cpu.get_or_insert([(at, used); 2])[1] = (at, used);
         }
@@ -29,11 +40,18 @@ impl ClientWatch {
     /// What it comes to.
     pub(super) fn figures(&self) -> ClientFigures {
         let (busiest, waited) = self.threads.sum().unzip();
+        let cores = usage::allowed_cores().map(|cores| cores as f64);
+        let quota = self.cgroup.as_ref().and_then(Cgroup::quota_cores);
+        let span = self.cpu.map_or(Nanos::ZERO, |[from, to]| to.0.since(from.0));
         ClientFigures {
-            cpu: self.cpu.and_then(|[from, to]| share(to.1.since(from.1), to.0.since(from.0))),
-            cpu_allowed: usage::allowed_cores().map(|cores| cores as f64),
+            cpu: self.cpu.and_then(|[from, to]| share(to.1.since(from.1), span)),
+            cpu_allowed: cores.into_iter().chain(quota).reduce(f64::min).map(kept),
             thread_cpu_share: busiest.map(kept),
             cpu_wait_share: waited.map(kept),
+            cpu_throttled_share: self
+                .throttled
+                .and_then(|[from, to]| share(to.time.since(from.time), span)),
+            cpu_throttled: self.throttled.map(|[from, to]| to.periods.saturating_sub(from.periods)),
             fds: self.fds,
             fds_limit: descriptors::limit(),
         }

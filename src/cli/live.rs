@@ -82,7 +82,7 @@ impl Live {
             recorder,
             server,
             in_flight: InFlight::default(),
-            client: ClientWatch::default(),
+            client: ClientWatch::new(),
             sent: SentTimes::default(),
             texts,
             counter,

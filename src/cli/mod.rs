@@ -9,6 +9,7 @@ mod calibrate;
 mod calibration;
 mod calibration_course;
 mod calibration_words;
+mod cgroup;
 mod client_watch;
 mod console;
 mod content_args;

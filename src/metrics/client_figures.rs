@@ -22,6 +22,10 @@ pub struct ClientFigures {
     pub thread_cpu_share: Option<f64>,
     /// Share of the time in which threads had work that they waited for a core.
     pub cpu_wait_share: Option<f64>,
+    /// Time for which a control group held it back, summed over cores, of the time that it ran.
+    pub cpu_throttled_share: Option<f64>,
+    /// In how many of the group's periods.
+    pub cpu_throttled: Option<u64>,
     /// Most descriptors that were open at once.
     pub fds: Option<u64>,
     /// Descriptors that may be.
@@ -46,6 +50,8 @@ impl ClientFigures {
             single("cpu_allowed", Unit::Cores, self.cpu_allowed),
             single("thread_cpu_share", Unit::Share, self.thread_cpu_share),
             single("cpu_wait_share", Unit::Share, self.cpu_wait_share),
+            single("cpu_throttled_share", Unit::Share, self.cpu_throttled_share),
+            single("cpu_throttled", Unit::Count, count(self.cpu_throttled)),
             single("fds", Unit::Count, count(self.fds)),
             single("fds_limit", Unit::Count, count(self.fds_limit)),
         ]

@@ -24,6 +24,9 @@ const WAIT_LIMIT: f64 = 0.2;
 /// where something was late or lay unread for longer than this at p99.
 const WAIT_FELT_MS: f64 = 2.0;
 
+/// A control group that holds the client back for more than this share of the time gives it too little.
+const THROTTLED_LIMIT: f64 = 0.01;
+
 /// What the figures do not tell of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HealthFacts {
@@ -84,6 +87,15 @@ impl ClientVerdict {
             let percent = busiest * 100.0;
             self.limited
                 .push(format!("processor: one of its threads ran {percent:.0}% of the time"));
+        }
+        let throttled = facts.figures.cpu_throttled_share.filter(|share| *share > THROTTLED_LIMIT);
+        if let Some(share) = throttled {
+            let percent = share * 100.0;
+            let cores = facts.figures.cpu_allowed;
+            let allowed = cores.map_or_else(String::new, |n| format!(" (it allows {n:.2} cores)"));
+            self.limited.push(format!(
+                "processor: its control group held it back for {percent:.1}% of the time{allowed}"
+            ));
         }
         // Of few rows one alone may have been late, whatever the rest of the machine does.
         let felt = |name, scope| summary.line(name, scope)?.percentile(Percentile::P99);
@@ -157,98 +169,4 @@ fn high(line: &Line) -> Option<(f64, &'static str)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::{Metrics, Window};
-    use super::*;
-    use crate::record::{Kind, Row, StreamRecord};
-
-    /// 400 rows, sent so late, each with a second token after so long; the first `odd` rows are `outcome`.
-    fn judged(
-        lag_ms: u64,
-        gap_ms: u64,
-        odd: u64,
-        outcome: Outcome,
-        facts: HealthFacts,
-    ) -> ClientVerdict {
-        let mut metrics = Metrics::new(Window::default());
-        for row in 0..400 {
-            let due = Nanos::from_millis(row * 10);
-            let sent = due + Nanos::from_millis(lag_ms);
-            let outcome = if row < odd { outcome } else { Outcome::Ok };
-            let mut record = StreamRecord {
-                row,
-                due,
-                sent: (outcome != Outcome::Unsent).then_some(sent),
-                outcome,
-                error: (outcome != Outcome::Ok).then(|| "Too many open files".to_owned()),
-                ..StreamRecord::default()
-            };
-            if outcome == Outcome::Ok {
-                for at in [100, 100 + gap_ms] {
-                    record.tokens.push(sent + Nanos::from_millis(at), Kind::Content, None);
-                }
-            }
-            metrics.add(&Row::of(&record, Nanos::ZERO), &record);
-        }
-        ClientVerdict::of(&metrics.finish(), facts)
-    }
-
-    #[test]
-    fn lag_decides_by_its_own_limits_and_by_those_on_ttft() {
-        let none = HealthFacts::default();
-        let check = |lag_ms, facts, limited, warned| {
-            let verdict = judged(lag_ms, 20, 0, Outcome::Ok, facts);
-            let found = (verdict.is_limited(), !verdict.warnings.is_empty());
-            assert_eq!(found, (limited, warned), "{lag_ms} ms: {}", verdict.words());
-        };
-        check(1, none, false, false);
-        check(6, none, false, true);
-        check(51, none, true, false);
-        let strict = HealthFacts { ttft_limit: Some(Nanos::from_millis(200)), ..none };
-        check(21, strict, true, false);
-        check(19, strict, false, true);
-        // Who holds rows back on purpose makes them late on purpose.
-        check(5_000, HealthFacts { capped: true, ..none }, false, false);
-    }
-
-    #[test]
-    fn a_server_that_stalls_or_comes_in_bursts_is_no_fault_of_ours() {
-        for gap_ms in [0, 60_000] {
-            let verdict = judged(0, gap_ms, 0, Outcome::Ok, HealthFacts::default());
-            assert_eq!(verdict.words(), "ok");
-        }
-        for outcome in [Outcome::Connect, Outcome::Timeout, Outcome::Http(503)] {
-            assert_eq!(judged(0, 20, 50, outcome, HealthFacts::default()).words(), "ok");
-        }
-    }
-
-    #[test]
-    fn a_starved_client_is_told_from_a_busy_machine_that_it_does_not_feel() {
-        let with = |lag_ms, busiest, waited| {
-            let figures = ClientFigures {
-                thread_cpu_share: Some(busiest),
-                cpu_wait_share: Some(waited),
-                ..ClientFigures::default()
-            };
-            judged(lag_ms, 20, 0, Outcome::Ok, HealthFacts { figures, ..HealthFacts::default() })
-        };
-        assert!(with(3, 0.4, 0.5).words().starts_with("limited (processor: its threads waited"));
-        assert_eq!(with(1, 0.4, 0.5).words(), "ok");
-        assert!(!with(3, 0.4, 0.1).is_limited());
-        assert!(with(0, 0.97, 0.0).words().contains("ran 97% of the time"));
-    }
-
-    #[test]
-    fn what_ran_out_and_what_was_never_sent_limit_it() {
-        let none = HealthFacts::default();
-        let words = judged(0, 20, 3, Outcome::Client, none).words();
-        assert_eq!(
-            words,
-            "limited (3 requests found no room on this machine: Too many open files)"
-        );
-        assert!(judged(0, 20, 1, Outcome::Unsent, none).is_limited());
-        for facts in [HealthFacts { stopped: true, ..none }, HealthFacts { capped: true, ..none }] {
-            assert!(!judged(0, 20, 1, Outcome::Unsent, facts).is_limited());
-        }
-    }
-}
+mod tests;
