@@ -7,7 +7,7 @@ use super::gather::Metrics;
 use super::ledger::{Account, Booked};
 use super::line::{Interval, Line};
 use super::metric::{Metric, Unit};
-use super::part::{Itl, Part};
+use super::part::{Part, Pooled};
 use super::summary::{ALL, MEASURED, Summary};
 use super::tally::Tally;
 use crate::record::Outcome;
@@ -95,31 +95,32 @@ impl Scopes {
         let line = |name: &str, scope: &Arc<str>, values: &mut Distribution| {
             Line::of(name, scope, Unit::Ms, values, Interval::None)
         };
-        let describe =
-            |(scope, lines): &mut (Arc<str>, Vec<Line>), gap: &mut Distribution, itl: &mut Itl| {
-                let (shared, n) = (gap.zeros(), gap.n());
-                lines.push(line("gap_ms", scope, gap));
-                // Token events of one read bear one stamp: what came before the last of them is lost.
-                let share = (n > 0).then(|| shared as f64 / n as f64);
-                lines.push(Line::single("shared_read_share", scope, Unit::Share, Some(n), share));
-                if let Some(values) = itl.claimed() {
-                    lines.push(line("itl_ms", scope, values));
-                }
+        let describe = |(scope, lines): &mut (Arc<str>, Vec<Line>), pooled: &mut Pooled| {
+            let share = |name: &str, n: u64, share: Option<f64>| {
+                Line::single(name, scope, Unit::Share, Some(n), share)
             };
-        let mut all_gaps = Distribution::pooled();
-        let mut all_itl = Itl::default();
-        for (class, part) in self.classes.iter_mut().zip(measured) {
-            let (mut gap, mut itl) = (std::mem::take(&mut part.gap), std::mem::take(&mut part.itl));
-            if let Some(class) = class {
-                describe(class, &mut gap, &mut itl);
+            let Pooled { gap, itl, streams } = pooled;
+            let (shared, n) = (gap.zeros(), gap.n());
+            lines.push(line("gap_ms", scope, gap));
+            // Token events of one read bear one stamp: what came before the last of them is lost.
+            let shared = (n > 0).then(|| shared as f64 / n as f64);
+            lines.push(share("shared_read_share", n, shared));
+            lines.push(share("bursty_share", streams.told, streams.bursty_share()));
+            if let Some(values) = itl.claimed() {
+                lines.push(line("itl_ms", scope, values));
             }
-            all_gaps.merge(gap);
-            all_itl.merge(itl);
+        };
+        let mut all = Pooled::default();
+        for (class, part) in self.classes.iter_mut().zip(measured) {
+            let mut pooled = std::mem::take(&mut part.pooled);
+            if let Some(class) = class {
+                describe(class, &mut pooled);
+            }
+            all.merge(pooled);
         }
-        describe(&mut self.measured, &mut all_gaps, &mut all_itl);
-        all_gaps.merge(std::mem::take(&mut warmup.gap));
-        all_itl.merge(std::mem::take(&mut warmup.itl));
-        describe(&mut self.all, &mut all_gaps, &mut all_itl);
+        describe(&mut self.measured, &mut all);
+        all.merge(std::mem::take(&mut warmup.pooled));
+        describe(&mut self.all, &mut all);
     }
 
     /// The rates over the window; returns the counts of all measured rows.

@@ -99,7 +99,7 @@ impl Metrics {
         let key = Key { index: 0, class, phase, quantity: Quantity::Gap, exact: true };
         let rows = Key { quantity: Quantity::Rows, ..key };
         self.pending.count(rows, row.scheduled.unwrap_or_default(), 1);
-        self.pending.add_gaps(key, row, &record.tokens);
+        self.pending.add_gaps(key, row, record);
         self.book_output(class, row, record);
     }
 
@@ -156,15 +156,18 @@ impl Metrics {
         self.exact &= key.exact;
         let inside = key.phase == IntervalPhase::Measured;
         let part = if inside { &mut self.measured[key.class] } else { &mut self.warmup };
+        let pooled = &mut part.pooled;
         let booked = &mut self.booked[key.class];
         match key.quantity {
-            Quantity::Gap => part.gap.absorb(pool),
+            Quantity::Gap => pooled.gap.absorb(pool),
             Quantity::GapItl => {
-                part.gap.absorb(pool);
-                part.itl.pool.absorb(pool);
+                pooled.gap.absorb(pool);
+                pooled.itl.pool.absorb(pool);
             }
-            Quantity::Itl => part.itl.pool.absorb(pool),
-            Quantity::ItlUnknown => part.itl.unknown += pool.n,
+            Quantity::Itl => pooled.itl.pool.absorb(pool),
+            Quantity::ItlUnknown => pooled.itl.unknown += pool.n,
+            Quantity::Streams => pooled.streams.told += pool.n,
+            Quantity::Bursty => pooled.streams.bursty += pool.n,
             Quantity::Output if inside => booked.put(Account::Output, pool.n),
             Quantity::Wasted if inside => booked.put(Account::Wasted, pool.n),
             Quantity::Output | Quantity::Wasted | Quantity::Rows => {}

@@ -20,7 +20,8 @@ use crate::record::{Outcome, Phase, Row, TokenTimes};
 use crate::units::Nanos;
 
 /// Figures that only the pieces tell.
-const OF_PIECES: [&str; 4] = ["gap_ms", "itl_ms", "output_tok_s", "wasted_tok_s"];
+const OF_PIECES: [&str; 6] =
+    ["gap_ms", "itl_ms", "shared_read_share", "bursty_share", "output_tok_s", "wasted_tok_s"];
 
 /// A run's figures, made again.
 #[derive(Debug)]
