@@ -2,10 +2,12 @@
 //! Deliberately absent: what it means.
 
 use super::cgroup::{Cgroup, Throttled};
+use super::ports;
 use super::threads::Threads;
 use super::usage;
 use crate::descriptors;
-use crate::metrics::client_figures::{ClientFigures, kept};
+use crate::metrics::client_figures::{ClientFigures, Heartbeat, kept};
+use crate::replay::drain::Shared;
 use crate::units::Nanos;
 
 /// What was seen of a run so far.
@@ -18,6 +20,8 @@ pub(super) struct ClientWatch {
     /// The first and the last look at the processor time used.
     cpu: Option<[(Nanos, Nanos); 2]>,
     fds: Option<u64>,
+    ports: Option<u64>,
+    heartbeat: Option<Heartbeat>,
 }
 
 impl ClientWatch {
@@ -34,7 +38,17 @@ impl ClientWatch {
         if let Some(used) = used {
             self.cpu.get_or_insert([(at, used); 2])[1] = (at, used);
         }
-        self.fds = self.fds.max(descriptors::open());
+        let open = descriptors::open();
+        self.fds = self.fds.max(open);
+        let taken = open.zip(ports::time_wait()).map(|(open, waiting)| open + waiting);
+        self.ports = self.ports.max(taken);
+    }
+
+    /// Takes what the workers left.
+    pub(super) fn hear(&mut self, shared: &Shared) {
+        let told =
+            shared.heartbeat().map(|beat| Heartbeat::of(beat.n, [beat.p50, beat.p99, beat.max]));
+        self.heartbeat = told.or(self.heartbeat);
     }
 
     /// What it comes to.
@@ -54,6 +68,9 @@ impl ClientWatch {
             cpu_throttled: self.throttled.map(|[from, to]| to.periods.saturating_sub(from.periods)),
             fds: self.fds,
             fds_limit: descriptors::limit(),
+            ports: self.ports,
+            ports_limit: ports::limit(),
+            heartbeat_ms: self.heartbeat,
         }
     }
 }

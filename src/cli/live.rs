@@ -114,6 +114,7 @@ impl Live {
                 self.recorder.settled(before).context("cannot write results")?;
             }
             Event::Tick(shared) => {
+                self.client.hear(shared);
                 self.texts.as_mut().map_or(Ok(()), TextFile::flush)?;
                 if let Some(server) = &mut self.server {
                     server.take(&mut self.recorder).context("cannot write results")?;

@@ -17,6 +17,7 @@ mod disk;
 mod fidelity;
 mod link_args;
 mod live;
+mod ports;
 mod prompt_fit;
 mod prompts;
 mod rating;

@@ -6,9 +6,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::distribution::Basis;
 use super::line::Line;
 use super::metric::Unit;
+use super::percentile::Percentile;
 use super::summary::{ALL, Summary};
+use crate::units::Nanos;
 
 /// Figures of the whole run. `None` where the system does not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,10 +29,47 @@ pub struct ClientFigures {
     pub cpu_throttled_share: Option<f64>,
     /// In how many of the group's periods.
     pub cpu_throttled: Option<u64>,
+    /// How late its workers woke when they had asked to be woken.
+    pub heartbeat_ms: Option<Heartbeat>,
     /// Most descriptors that were open at once.
     pub fds: Option<u64>,
     /// Descriptors that may be.
     pub fds_limit: Option<u64>,
+    /// Most local ports that were taken, at the most: open descriptors, and connections of this machine that
+    /// have ended and still keep their port.
+    pub ports: Option<u64>,
+    /// Ports that connections to one address and port may take.
+    pub ports_limit: Option<u64>,
+}
+
+/// Delays of regular beats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Heartbeat {
+    /// Beats.
+    pub n: u64,
+    /// Median; empty of fewer beats than can bound it, as all percentiles.
+    pub p50: Option<f64>,
+    /// The 99th percentile.
+    pub p99: Option<f64>,
+    /// The longest.
+    pub max: Option<f64>,
+}
+
+impl Heartbeat {
+    /// Of `n` beats with these nearest ranks.
+    #[must_use]
+    pub fn of(n: u64, [p50, p99, max]: [Nanos; 3]) -> Self {
+        let bounded = |percentile: Percentile, delay: Nanos| {
+            (n >= percentile.least_n()).then(|| kept(delay.as_millis_f64()))
+        };
+        Self {
+            n,
+            p50: bounded(Percentile::P50, p50),
+            p99: bounded(Percentile::P99, p99),
+            max: (n > 0).then(|| kept(max.as_millis_f64())),
+        }
+    }
 }
 
 /// A figure as it is kept.
@@ -45,6 +85,13 @@ impl ClientFigures {
             Line::single(&format!("client_{name}"), &scope, unit, None, value)
         };
         let count = |value: Option<u64>| value.map(|n| n as f64);
+        let mut heartbeat = single("heartbeat_ms", Unit::Ms, None);
+        if let Some(Heartbeat { n, p50, p99, max }) = self.heartbeat_ms {
+            (heartbeat.basis, heartbeat.n, heartbeat.max) = (Basis::Histogram, Some(n), max);
+            for (percentile, value) in [(Percentile::P50, p50), (Percentile::P99, p99)] {
+                heartbeat.set_percentile(percentile, value);
+            }
+        }
         vec![
             single("cpu", Unit::Cores, self.cpu),
             single("cpu_allowed", Unit::Cores, self.cpu_allowed),
@@ -52,8 +99,11 @@ impl ClientFigures {
             single("cpu_wait_share", Unit::Share, self.cpu_wait_share),
             single("cpu_throttled_share", Unit::Share, self.cpu_throttled_share),
             single("cpu_throttled", Unit::Count, count(self.cpu_throttled)),
+            heartbeat,
             single("fds", Unit::Count, count(self.fds)),
             single("fds_limit", Unit::Count, count(self.fds_limit)),
+            single("ports", Unit::Count, count(self.ports)),
+            single("ports_limit", Unit::Count, count(self.ports_limit)),
         ]
     }
 }

@@ -27,6 +27,9 @@ const WAIT_FELT_MS: f64 = 2.0;
 /// A control group that holds the client back for more than this share of the time gives it too little.
 const THROTTLED_LIMIT: f64 = 0.01;
 
+/// More than this share of what is limited in use is worth a warning.
+const SCARCE_SHARE: f64 = 0.9;
+
 /// What the figures do not tell of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HealthFacts {
@@ -70,14 +73,37 @@ impl ClientVerdict {
         }
         verdict.cpu(summary, facts);
         if let Some((ms, which)) = summary.line("rx_delay_ms", ALL).and_then(high) {
-            let words = format!("arrivals waited {ms:.1} ms ({which}) to be read");
-            if ms > LAG_LIMIT_MS {
-                verdict.limited.push(words);
-            } else if ms > LAG_WARNING_MS {
-                verdict.warnings.push(words);
+            verdict.delay(ms, format!("arrivals waited {ms:.1} ms ({which}) to be read"));
+        }
+        // A short run has beats enough for a longest one, which any machine has.
+        if let Some(ms) = facts.figures.heartbeat_ms.and_then(|heartbeat| heartbeat.p99) {
+            verdict.delay(ms, format!("its workers woke {ms:.1} ms late (p99)"));
+        }
+        verdict.scarcity(&facts.figures);
+        verdict
+    }
+
+    /// Something waited for us so long.
+    fn delay(&mut self, ms: f64, words: String) {
+        if ms > LAG_LIMIT_MS {
+            self.limited.push(words);
+        } else if ms > LAG_WARNING_MS {
+            self.warnings.push(words);
+        }
+    }
+
+    /// What may give out next; where it did, there are rows that say so.
+    fn scarcity(&mut self, figures: &ClientFigures) {
+        let ClientFigures { fds, fds_limit, ports, ports_limit, .. } = *figures;
+        for (what, used, limit, remedy) in [
+            ("descriptors", fds, fds_limit, "ulimit -n raises it"),
+            ("local ports", ports, ports_limit, "net.ipv4.ip_local_port_range widens it"),
+        ] {
+            let Some((used, limit)) = used.zip(limit) else { continue };
+            if used as f64 > limit as f64 * SCARCE_SHARE {
+                self.warnings.push(format!("up to {used} of {limit} {what} were taken ({remedy})"));
             }
         }
-        verdict
     }
 
     /// Whether it lacked processor time, and whose fault that is.

@@ -1,5 +1,6 @@
 //! Runs of all kinds, and what is said of their client.
 
+use super::super::client_figures::Heartbeat;
 use super::super::{Metrics, Window};
 use super::*;
 use crate::record::{Kind, Row, StreamRecord};
@@ -115,6 +116,27 @@ fn a_schedule_that_bent_for_a_moment_is_told_though_most_rows_left_in_time() {
     check(5, 700, "ok (the schedule bent: 5 requests that were due had not left at 1 s)");
     // Over the end of a second, and not late.
     check(50, 1, "ok");
+}
+
+#[test]
+fn workers_that_wake_late_and_what_is_nearly_used_up_are_told() {
+    let with = |n, p99_ms, ports| {
+        let delays = [Nanos(1), Nanos::from_millis(p99_ms), Nanos::from_secs(9)];
+        let figures = ClientFigures {
+            heartbeat_ms: Some(Heartbeat::of(n, delays)),
+            ports: Some(ports),
+            ports_limit: Some(1_000),
+            ..ClientFigures::default()
+        };
+        judged(0, 20, 0, Outcome::Ok, HealthFacts { figures, ..HealthFacts::default() }).words()
+    };
+    assert_eq!(with(1_000, 1, 900), "ok");
+    assert_eq!(with(1_000, 6, 0), "ok (its workers woke 6.0 ms late (p99))");
+    assert_eq!(with(1_000, 51, 0), "limited (its workers woke 51.0 ms late (p99))");
+    assert_eq!(with(367, 51, 0), "ok", "too few for a p99");
+    let taken =
+        "ok (up to 950 of 1000 local ports were taken (net.ipv4.ip_local_port_range widens it))";
+    assert_eq!(with(1_000, 1, 950), taken);
 }
 
 #[test]
