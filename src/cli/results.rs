@@ -14,6 +14,7 @@ use super::server_count::{SERVER, ServerCount};
 use super::traffic::Traffic;
 use super::truth;
 use crate::clock::Anchor;
+use crate::metrics::burst;
 use crate::metrics::client_figures::ClientFigures;
 use crate::metrics::health::{ClientVerdict, HealthFacts};
 use crate::metrics::little::InFlight;
@@ -144,6 +145,10 @@ impl<'a> Results<'a> {
         };
         let client = ClientVerdict::of(&summary, facts);
         self.words.client = Some(client.words());
+        if let Some(words) = burst::words(&summary, &client) {
+            self.manifest.notices.push(words.clone());
+            self.words.notices.push(words);
+        }
         self.manifest.verdicts = json!({ "client": {
             "verdict": client.word(),
             "limited": client.limited,

@@ -4,8 +4,10 @@
 //! Told by arrivals alone, so that a server that pauses now and then is none of it, nor one that is fast.
 //! A client that reads late makes the like of it; where the kernel's stamps show that what was read had lain
 //! there, nothing is claimed of the stream. Deliberately absent: an answer that comes all at once, which a
-//! fast server sends too, and whose fault the bursts are.
+//! fast server sends too, and any verdict on the client.
 
+use super::health::ClientVerdict;
+use super::summary::{MEASURED, Summary};
 use crate::record::StreamRecord;
 use crate::units::Nanos;
 
@@ -21,6 +23,27 @@ const BURST_EVENTS_LEAST: u64 = 4;
 const PACE_LEAST: Nanos = Nanos::from_millis(5);
 /// Events that lay in the kernel for more than one part in so many of the time per event were read late.
 const LATE_PARTS: u64 = 4;
+
+/// Bursts are told of where at least this share of the streams came in them.
+const TOLD_SHARE: f64 = 0.1;
+
+/// What a reader of the figures should know: that streams came in bursts, by whose clock, and what likely
+/// makes them. Nothing where this client may have made them itself.
+#[must_use]
+pub fn words(summary: &Summary, client: &ClientVerdict) -> Option<String> {
+    let share = summary.line("bursty_share", MEASURED)?.mean?;
+    let is_stamped = summary.line("rx_delay_ms", MEASURED)?.n? > 0;
+    if share < TOLD_SHARE || (client.is_limited() && !is_stamped) {
+        return None;
+    }
+    let percent = share * 100.0;
+    let clock = if is_stamped { "as the kernel stamped them" } else { "as this client read them" };
+    Some(format!(
+        "{percent:.0}% of the answers came in bursts, many events at once and then a pause ({clock}): the \
+         server or something before it collects them, most likely a proxy that buffers (nginx: \
+         proxy_buffering off); gaps and stalls are those of the bursts"
+    ))
+}
 
 /// Whether a stream came in bursts; `None` where it does not tell.
 pub(super) fn came_in_bursts(record: &StreamRecord) -> Option<bool> {
@@ -43,8 +66,10 @@ pub(super) fn came_in_bursts(record: &StreamRecord) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::health::HealthFacts;
+    use super::super::{Metrics, Window};
     use super::*;
-    use crate::record::Kind;
+    use crate::record::{Kind, Outcome, Row};
 
     /// `bursts` times `events` events at once, `pause_ms` from one burst to the next.
     fn stream(bursts: u64, events: u64, pause_ms: u64) -> StreamRecord {
@@ -74,6 +99,31 @@ mod tests {
         check(1, 200, 0, Some(false));
         check(3, 5, 1_000, None);
         check(0, 0, 0, None);
+    }
+
+    /// What is said where so many of ten streams came in bursts.
+    fn said(bursty: u64, rx_delay: Option<Nanos>, lag_ms: u64) -> Option<String> {
+        let mut metrics = Metrics::new(Window::default());
+        for row in 0..10 {
+            let stream = if row < bursty { stream(10, 20, 400) } else { stream(200, 1, 20) };
+            let sent = Some(Nanos::from_millis(lag_ms));
+            let record = StreamRecord { row, rx_delay, sent, outcome: Outcome::Ok, ..stream };
+            metrics.add(&Row::of(&record, Nanos::ZERO), &record);
+        }
+        let summary = metrics.finish();
+        words(&summary, &ClientVerdict::of(&summary, HealthFacts::default()))
+    }
+
+    #[test]
+    fn a_proxy_is_named_unless_the_client_may_have_made_the_bursts() {
+        let stamped = Some(Nanos(1_000));
+        let words = said(4, stamped, 0).expect("words");
+        assert!(words.starts_with("40% of the answers came in bursts"), "{words}");
+        assert!(words.contains("as the kernel stamped them"), "{words}");
+        assert!(said(4, None, 0).expect("words").contains("as this client read them"));
+        assert_eq!(said(0, stamped, 0), None);
+        assert_eq!(said(4, None, 100), None, "a late client without stamps");
+        assert!(said(4, stamped, 100).is_some());
     }
 
     #[test]

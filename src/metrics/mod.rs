@@ -28,7 +28,7 @@
 pub mod abort;
 mod backlog;
 pub mod binomial;
-mod burst;
+pub mod burst;
 pub mod client_figures;
 mod distribution;
 pub mod fidelity;
