@@ -11,7 +11,8 @@ use super::client_watch::ClientWatch;
 use super::console::say;
 use super::server_count::ServerCount;
 use super::text_count::TextCounter;
-use super::{Exit, usage};
+use super::{Exit, predial, usage};
+use crate::client::Dialled;
 use crate::clock::{Anchor, monotonic};
 use crate::metrics::abort::{AbortReason, AbortWatch};
 use crate::metrics::client_figures::ClientFigures;
@@ -30,6 +31,7 @@ pub(super) struct Live {
     in_flight: InFlight,
     client: ClientWatch,
     sent: SentTimes,
+    dialled: Option<Dialled>,
     texts: Option<TextFile>,
     counter: Option<TextCounter>,
     progress: Option<ProgressBar>,
@@ -51,6 +53,8 @@ pub(super) struct Finished {
     pub(super) server: Option<ServerCount>,
     pub(super) sent: Option<SentFigures>,
     pub(super) in_flight: InFlight,
+    /// What came of dialling before `t0`.
+    pub(super) dialled: Option<Dialled>,
     /// What the machine told of the client.
     pub(super) client: ClientFigures,
     /// When it started, if it did.
@@ -84,6 +88,7 @@ impl Live {
             in_flight: InFlight::default(),
             client: ClientWatch::new(),
             sent: SentTimes::default(),
+            dialled: None,
             texts,
             counter,
             progress,
@@ -102,6 +107,12 @@ impl Live {
     /// Takes one event; an error is one of writing results.
     pub(super) fn take(&mut self, event: Event<'_>) -> anyhow::Result<()> {
         match event {
+            Event::Dialled(dialled) => {
+                if let Some(words) = predial::warning(&dialled) {
+                    say(&format!("warning: {words}"));
+                }
+                self.dialled = Some(dialled);
+            }
             Event::Started(anchor) => {
                 self.started = Some(anchor);
                 self.recorder.starts(anchor.utc.0);
@@ -216,6 +227,7 @@ impl Live {
             server: self.server,
             sent: self.sent.figures(),
             in_flight: self.in_flight,
+            dialled: self.dialled,
             client: self.client.figures(),
             anchor: self.started,
             aborted: self.stopped,

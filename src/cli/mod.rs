@@ -18,6 +18,7 @@ mod fidelity;
 mod link_args;
 mod live;
 mod ports;
+mod predial;
 mod prompt_fit;
 mod prompts;
 mod rating;

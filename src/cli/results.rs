@@ -8,11 +8,13 @@ use serde_json::json;
 use super::Exit;
 use super::args::RunArgs;
 use super::console::{complain, print, say};
+use super::predial;
 use super::prompts::Prepared;
 use super::server::Server;
 use super::server_count::{SERVER, ServerCount};
 use super::traffic::Traffic;
 use super::truth;
+use crate::client::Dialled;
 use crate::clock::Anchor;
 use crate::metrics::burst;
 use crate::metrics::client_figures::ClientFigures;
@@ -53,6 +55,8 @@ pub(super) struct Ending {
     pub(super) server: Option<ServerCount>,
     /// Requests in flight, counted in two ways.
     pub(super) in_flight: InFlight,
+    /// What came of dialling before `t0`.
+    pub(super) dialled: Option<Dialled>,
     /// What the machine told of the client.
     pub(super) client: ClientFigures,
 }
@@ -127,6 +131,8 @@ impl<'a> Results<'a> {
         self.words.notices.extend(notices);
         let Ending { anchor, interrupted, stopped, aborted, server, in_flight, .. } = ending;
         self.manifest.fidelity = ending.fidelity;
+        self.manifest.predial = ending.dialled.as_ref().map(predial::manifest);
+        self.manifest.notices.extend(ending.dialled.as_ref().and_then(predial::warning));
         let is_aborted = aborted.is_some();
         let signal = interrupted.then(|| "a signal".to_owned());
         self.words.stopped = aborted.or(stopped);

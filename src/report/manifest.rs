@@ -58,6 +58,8 @@ pub struct Manifest {
     pub machine: Option<Machine>,
     /// The client's own error here, where it was measured before the run.
     pub calibration: Option<OwnError>,
+    /// Connections dialled before `t0`, and what they took.
+    pub predial: Option<Value>,
     /// The measured window.
     pub window: Option<WindowFacts>,
     /// Whether the run was cut short by a signal.

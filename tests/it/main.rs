@@ -10,6 +10,7 @@ mod health;
 mod in_flight;
 mod outputs;
 mod plan;
+mod predial;
 mod program;
 mod prompts;
 mod reach;
