@@ -87,8 +87,8 @@ mod tests {
                     rows.reverse();
                 }
                 let mut backlog = Backlog::default();
-                for (due, sent) in rows {
-                    backlog.add(&row(due, sent));
+                for (due, sent) in &rows {
+                    backlog.add(&row(*due, *sent));
                 }
                 assert_eq!(backlog.worst(), expect, "{rows:?}");
             }
