@@ -26,6 +26,7 @@ mod signs;
 mod stamped;
 mod stream;
 mod tls;
+mod verdict;
 mod watch;
 mod wire;
 

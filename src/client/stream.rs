@@ -15,7 +15,7 @@ use super::failure::{Failure, chain, cut_failure, dial_failure, one_line};
 use super::keep_alive::Terms;
 use super::limit::Deadline;
 use super::retry;
-use super::signs::{compressed_words, is_compressed, other_form};
+use super::signs::{compressed_words, is_compressed, no_events_words, other_form};
 use super::sse;
 use super::watch::{Step, Watch};
 use crate::record::{Outcome, StreamRecord, TokenTimes, Usage};
@@ -30,9 +30,9 @@ const READS_AT_ONCE: u32 = 4;
 const END_OF_BODY_LIMIT: Nanos = Nanos::from_secs(1);
 
 pub(super) struct Stream<'a> {
-    client: &'a Rc<Client>,
+    pub(super) client: &'a Rc<Client>,
     watch: &'a Watch,
-    record: StreamRecord,
+    pub(super) record: StreamRecord,
     /// When the first attempt started, and this one.
     sent: Nanos,
     started: Nanos,
@@ -45,7 +45,9 @@ pub(super) struct Stream<'a> {
     /// How long the bytes at hand had lain in the kernel.
     rx_delay: Option<Nanos>,
     /// `[DONE]` was seen.
-    done: bool,
+    pub(super) done: bool,
+    /// What the body holds beside its events.
+    pub(super) stray: Vec<u8>,
 }
 
 /// An attempt that has ended.
@@ -76,6 +78,7 @@ impl<'a> Stream<'a> {
             terms: Terms::default(),
             rx_delay: None,
             done: false,
+            stray: Vec::new(),
         }
     }
 
@@ -118,11 +121,10 @@ impl<'a> Stream<'a> {
         }
         if let Some(form) = other_form(&head.content_type) {
             let message = self.message(&mut exchange).await;
-            let error = format!("expected a stream of events, got one {form}: {message}");
-            return Err(Failure::new(Outcome::StreamError, error));
+            return Err(Failure::new(Outcome::StreamError, no_events_words(form, &message)));
         }
         self.events(&mut exchange).await?;
-        self.expect_events(&head)?;
+        self.expect_events(&head.content_type)?;
         if self.done || exchange.has_ended() {
             recycle(self.client, exchange, self.terms).await;
         }
@@ -221,9 +223,11 @@ impl<'a> Stream<'a> {
                 }
             }
         });
-        followed
-            .await
-            .unwrap_or_else(|(cut, deadline)| Err(cut_failure(cut, deadline, "in mid-stream")))
+        let followed = followed.await;
+        // The line that was under way when the stream was cut may be all that was said.
+        decoder.finish(|_| ());
+        self.stray = decoder.into_stray();
+        followed.unwrap_or_else(|(cut, deadline)| Err(cut_failure(cut, deadline, "in mid-stream")))
     }
 
     /// Decodes bytes of one read, or (`None`) what is pending at the end of the stream.
@@ -294,47 +298,6 @@ impl<'a> Stream<'a> {
         }
         // Last, so that a token that came with the error is still counted.
         chunk.error.map_or(Ok(()), |error| Err(Failure::new(Outcome::StreamError, error)))
-    }
-
-    /// A body without an event was no stream of events, whatever else it was.
-    fn expect_events(&self, head: &Head) -> Result<(), Failure> {
-        if self.done || self.record.first_event.is_some() || self.record.error.is_some() {
-            return Ok(());
-        }
-        let form = match head.content_type.as_str() {
-            "text/event-stream" => return Ok(()),
-            "" => "none",
-            form => form,
-        };
-        let error = format!("a whole body without an event (content-type: {form})");
-        Err(Failure::new(Outcome::Truncated, error))
-    }
-
-    /// The outcome of a stream that was followed to its end.
-    fn verdict(&mut self) -> Result<Outcome, Failure> {
-        let record = &mut self.record;
-        if !self.done && record.finish_reason.is_none() {
-            let error = record.error.take().unwrap_or_else(|| {
-                "the stream ended with neither a finish_reason nor [DONE]".to_owned()
-            });
-            return Err(Failure::new(Outcome::Truncated, error));
-        }
-        if record.finish_reason.as_deref() == Some("error") {
-            let error =
-                record.error.take().unwrap_or_else(|| "finish_reason is `error`".to_owned());
-            return Err(Failure::new(Outcome::StreamError, error));
-        }
-        if record.tokens.count() == 0 {
-            return Err(Failure::new(Outcome::Empty, "a whole stream without a token"));
-        }
-        let got = record.usage.and_then(|usage| usage.output_tok);
-        let asked = u64::from(record.output_tok_asked);
-        match got {
-            Some(got) if self.client.settings.ignore_eos && got < asked => {
-                Err(Failure::new(Outcome::Short, format!("asked for {asked} tokens, got {got}")))
-            }
-            _ => Ok(Outcome::Ok),
-        }
     }
 
     /// Why a status other than 200 came, in the server's words.

@@ -103,9 +103,14 @@ const TABLE: &[(&str, &str, &str)] = &[
         "the engine died on purpose",
     ),
     ("error=event", "stream_error 200 | 0 events in 0 | - | - - - 0", "the engine died on purpose"),
+    ("error=field", "stream_error 200 | 0 events in 0 | - | - - - 0", "the engine died on purpose"),
+    // A line of no field is no event, and the `[DONE]` behind it does not make it good.
+    ("error=bare", "stream_error 200 | 0 events in 0 | - | - - - 0", "the engine died on purpose"),
     ("error=object,3", "stream_error 200 | 3 events in 3 | - | 200 50 300 300", "died on purpose"),
     ("error=string,3", "stream_error 200 | 3 events in 3 | - | 200 50 300 300", "died on purpose"),
     ("error=event,3", "stream_error 200 | 3 events in 3 | - | 200 50 300 300", "died on purpose"),
+    ("error=field,3", "stream_error 200 | 3 events in 3 | - | 200 50 300 300", "died on purpose"),
+    ("error=bare,3", "stream_error 200 | 3 events in 3 | - | 200 50 300 300", "died on purpose"),
     // A stream that ends too early.
     ("cut=end", "truncated 200 | 1 events in 1 | - | 200 - 200 200", "neither a finish_reason nor"),
     ("cut=end,3", "truncated 200 | 3 events in 3 | - | 200 50 300 300", "neither a finish_reason"),

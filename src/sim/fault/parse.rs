@@ -90,7 +90,7 @@ fn valued(word: &str, value: &str) -> Option<(Option<Fault>, &'static str)> {
         "idle" => (span().map(Fault::Idle), "a duration such as 1s"),
         "error" => (
             counted(0).and_then(|(form, after)| Some(Fault::Error(error_form(form)?, after))),
-            "`object`, `string` or `event`, and maybe `,N` tokens before it",
+            "`object`, `string`, `event`, `field` or `bare`, and maybe `,N` tokens before it",
         ),
         "stall" => (
             counted(1).and_then(|(span, after)| {
@@ -141,6 +141,8 @@ fn error_form(word: &str) -> Option<ErrorForm> {
         "object" => ErrorForm::Object,
         "string" => ErrorForm::String,
         "event" => ErrorForm::Event,
+        "field" => ErrorForm::Field,
+        "bare" => ErrorForm::Bare,
         _ => return None,
     })
 }
