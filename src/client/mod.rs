@@ -51,6 +51,7 @@ pub use exchange::HttpError;
 pub use framing::FramingError;
 pub use head::{HeadError, Headers, RequestHead};
 pub use http1::Http1Error;
+pub use http2::Http2Error;
 pub use page::{Page, Pages};
 pub use probe::{Probe, ProbeError, ServerFacts};
 pub use retry::Retries;

@@ -11,7 +11,7 @@ use hyper::StatusCode;
 use super::Client;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head, HttpError, Link};
-use super::failure::{Failure, chain, cut_failure, dial_failure, one_line};
+use super::failure::{Failure, cut_failure, dial_failure, one_line};
 use super::keep_alive::Terms;
 use super::limit::Deadline;
 use super::retry;
@@ -46,6 +46,8 @@ pub(super) struct Stream<'a> {
     rx_delay: Option<Nanos>,
     /// `[DONE]` was seen.
     pub(super) done: bool,
+    /// Since when nothing of the answer is missing but its end, as an offset.
+    pub(super) whole: Option<Nanos>,
     /// What the body holds beside its events.
     pub(super) stray: Vec<u8>,
 }
@@ -78,6 +80,7 @@ impl<'a> Stream<'a> {
             terms: Terms::default(),
             rx_delay: None,
             done: false,
+            whole: None,
             stray: Vec::new(),
         }
     }
@@ -172,7 +175,6 @@ impl<'a> Stream<'a> {
         if reused && closed {
             self.client.pool.saw_early_close();
         }
-        let error = chain(error);
         let text = match (reused, closed) {
             (true, true) => format!(
                 "the server closed the idle connection as the request crossed it, or in answer to it{} \
@@ -210,8 +212,7 @@ impl<'a> Stream<'a> {
                         self.record.close.get_or_insert(self.client.offset(at));
                         if let Some(Err(error)) = ended {
                             self.broke = true;
-                            self.record.error =
-                                Some(format!("connection broke: {}", chain(&error)));
+                            self.record.error = Some(format!("connection broke: {error}"));
                         }
                         return Step::Ready(outcome);
                     }
@@ -227,7 +228,7 @@ impl<'a> Stream<'a> {
         // The line that was under way when the stream was cut may be all that was said.
         decoder.finish(|_| ());
         self.stray = decoder.into_stray();
-        followed.unwrap_or_else(|(cut, deadline)| Err(cut_failure(cut, deadline, "in mid-stream")))
+        followed.unwrap_or_else(|(cut, deadline)| self.cut(cut, deadline))
     }
 
     /// Decodes bytes of one read, or (`None`) what is pending at the end of the stream.
@@ -291,6 +292,12 @@ impl<'a> Stream<'a> {
         if let Some(reason) = chunk.finish_reason {
             record.finish_reason = Some(one_line(&reason));
         }
+        self.whole = match (chunk.kind, chunk.usage.and_then(|usage| usage.output_tok)) {
+            (None, Some(_)) if record.finish_reason.is_some() => Some(at),
+            (None, _) => self.whole,
+            // Another choice goes on.
+            (Some(_), _) => None,
+        };
         if let Some(usage) = chunk.usage {
             // After a finish reason no count is a running one, a count of zero included.
             let running = usage.running && record.finish_reason.is_none();
@@ -346,7 +353,8 @@ impl<'a> Stream<'a> {
     fn stream_deadline(&self) -> Option<Deadline> {
         let has_token = self.record.tokens.count() > 0;
         let timeouts = &self.client.settings.timeouts;
-        timeouts.streaming(self.sent, self.watch.last_byte(), has_token)
+        let whole = self.whole.map(|whole| self.client.t0 + whole);
+        timeouts.streaming(self.sent, self.watch.last_byte(), has_token, whole)
     }
 }
 

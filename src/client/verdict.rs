@@ -1,15 +1,37 @@
 //! What a stream that was followed to its end came to: an answer, or what else its body was.
 //!
-//! Deliberately absent: sockets and waiting, and failures that end a stream early, which name their own
-//! outcome.
+//! Deliberately absent: sockets and waiting, and failures within a stream, which name their own outcome.
 
 use super::dialect;
-use super::failure::Failure;
+use super::failure::{Failure, cut_failure};
+use super::limit::Deadline;
 use super::signs::{form_of_text, no_events_words};
 use super::stream::Stream;
+use super::watch::Cut;
 use crate::record::Outcome;
 
 impl Stream<'_> {
+    /// What becomes of a stream that is not followed to its end.
+    pub(super) fn cut(&mut self, cut: Cut, deadline: Option<Deadline>) -> Result<(), Failure> {
+        if let (Cut::Deadline, Some(deadline)) = (cut, deadline)
+            && deadline.is_end_of_answer()
+        {
+            self.record.error = Some(deadline.words());
+            return Ok(());
+        }
+        let place = match self.whole {
+            Some(_) => "after its finish_reason and usage, before [DONE] or an end",
+            None => "in mid-stream",
+        };
+        let mut failure = cut_failure(cut, deadline, place);
+        let said = std::mem::take(&mut self.stray);
+        if self.record.first_event.is_none() && !said.trim_ascii().is_empty() {
+            failure.error += "; it said: ";
+            failure.error += &dialect::error_message(&said);
+        }
+        Err(failure)
+    }
+
     /// A body without an event was no stream of events, whatever else it was; and one with events may
     /// have said outside of them that it failed.
     pub(super) fn expect_events(&mut self, content_type: &str) -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! A fault from its word and value. Deliberately absent: on which requests it falls (see `when`).
 
+use super::script::Done;
 use super::{Break, ErrorForm, Fault, LineEnd, ReasoningKey};
 use crate::units::Nanos;
 
@@ -102,10 +103,7 @@ fn valued(word: &str, value: &str) -> Option<(Option<Fault>, &'static str)> {
             counted(1).and_then(|(word, after)| Some(Fault::Cut(how(word)?, after))),
             "`end`, `close` or `reset`, and maybe `,N` tokens before it",
         ),
-        "open" => (
-            matches!(value, "" | "bare").then_some(Fault::Open { bare: value == "bare" }),
-            "no value, or `bare`",
-        ),
+        "open" => (open(value).map(Fault::Open), "no value, `bare` or `mute`"),
         "group" => (
             value.parse().ok().filter(|tokens| *tokens >= 1).map(Fault::Group),
             "a number of tokens, at least 1",
@@ -125,6 +123,15 @@ fn valued(word: &str, value: &str) -> Option<(Option<Fault>, &'static str)> {
 fn reasoning(key: ReasoningKey, value: &str) -> Option<Fault> {
     let tokens = if value.is_empty() { u64::MAX } else { value.parse().ok()? };
     Some(Fault::Reasoning(key, tokens))
+}
+
+fn open(word: &str) -> Option<Done> {
+    Some(match word {
+        "" => Done::Open,
+        "bare" => Done::OpenBare,
+        "mute" => Done::OpenMute,
+        _ => return None,
+    })
 }
 
 fn how(word: &str) -> Option<Break> {

@@ -26,6 +26,7 @@ fn every_fault_of_the_table_can_be_written() {
         "no-done",
         "open",
         "open=bare",
+        "open=mute",
         "bytes",
         "utf8",
         "crlf",
