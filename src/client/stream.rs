@@ -9,6 +9,7 @@ use bytes::Bytes;
 use hyper::StatusCode;
 
 use super::Client;
+use super::connect::Rested;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head, HttpError, Link};
 use super::failure::{Failure, cut_failure, dial_failure, one_line};
@@ -42,6 +43,8 @@ pub(super) struct Stream<'a> {
     broke: bool,
     /// What is known of the connection.
     terms: Terms,
+    /// How long it had rested.
+    rested: Nanos,
     /// How long the bytes at hand had lain in the kernel.
     rx_delay: Option<Nanos>,
     /// `[DONE]` was seen.
@@ -78,6 +81,7 @@ impl<'a> Stream<'a> {
             retry_after: None,
             broke: false,
             terms: Terms::default(),
+            rested: Nanos::ZERO,
             rx_delay: None,
             done: false,
             whole: None,
@@ -135,10 +139,10 @@ impl<'a> Stream<'a> {
     }
 
     async fn connect(&mut self) -> Result<Link, Failure> {
-        if let Some((connection, terms)) = self.client.pool.reuse() {
-            self.terms = terms;
+        if let Some(Rested { link, terms, rested }) = self.client.pool.reuse() {
+            (self.terms, self.rested) = (terms, rested);
             self.record.conn_reused = Some(true);
-            return Ok(connection);
+            return Ok(link);
         }
         let deadline = self.client.settings.timeouts.connecting(self.sent, self.started);
         let dial = self.client.pool.dial();
@@ -173,7 +177,7 @@ impl<'a> Stream<'a> {
         let reused = self.record.conn_reused == Some(true);
         let closed = error.is_close();
         if reused && closed {
-            self.client.pool.saw_early_close();
+            self.client.pool.saw_crossing(self.rested);
         }
         let text = match (reused, closed) {
             (true, true) => format!(
