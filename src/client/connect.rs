@@ -85,7 +85,7 @@ pub(super) struct Rested {
 
 /// The idle connections of one worker to one server.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub struct Pool {
     dial: Dial,
     clock: Clock,
     /// The one that rested longest first.
@@ -101,7 +101,9 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(dial: Dial, clock: Clock) -> Self {
+    /// None yet; they are dialled as they are needed.
+    #[must_use]
+    pub fn new(dial: Dial, clock: Clock) -> Self {
         let shared = dial.is_http2().then(Connections::default);
         let (closes_early, sweeping) = (Cell::default(), Cell::default());
         let longest_rest = Cell::new(Nanos::MAX);
@@ -131,18 +133,26 @@ impl Pool {
                     rested: age,
                 });
             }
-            if age < EARLY {
+            if found.terms.has_served() && age < EARLY {
                 self.closes_early.set(true);
             }
         }
     }
 
-    /// The server closed a connection that had rested so long, as a request crossed it. One that is busy
-    /// may close late, so that a connection older than it means to keep is still open, and is closed on
-    /// the next request too: from now on those that rested half as long are as old as any may be.
+    /// The server closed a connection that had rested so long, as a request crossed it. A close right
+    /// behind an answer shows within [`REST`]; any other is by age, and a server that is busy may make it
+    /// late, so that a connection older than it means to keep is still open and is closed on the next
+    /// request too: from now on none that rested longer than half of it is used.
     pub(super) fn saw_crossing(&self, rested: Nanos) {
         self.closes_early.set(true);
-        self.longest_rest.set(self.longest_rest.get().min(Nanos(rested.0 / 2)));
+        if rested >= REST {
+            self.longest_rest.set(self.longest_rest.get().min(Nanos(rested.0 / 2)));
+        }
+    }
+
+    /// Whether requests share connections.
+    pub(super) fn is_shared(&self) -> bool {
+        self.shared.is_some()
     }
 
     /// A new connection.
@@ -214,11 +224,13 @@ mod tests {
             assert_eq!(used(3_000).await, Some(s(3)));
             assert_eq!(used(0).await, Some(s(0)));
             assert_eq!(used(4_600).await, None, "too old for any server");
+            pool.saw_crossing(Nanos::ZERO);
+            assert_eq!(used(0).await, None, "not before a close that is on its way has come");
+            assert_eq!(used(3_000).await, Some(s(3)), "then it has");
             pool.saw_crossing(s(2));
             assert_eq!(used(3_000).await, None);
             assert_eq!(used(1_000).await, Some(s(1)));
-            assert_eq!(used(0).await, None, "not before a close that is on its way has come");
-            // A server that closes right behind its answers, or after a moment: none is used again.
+            // A server that closes after a moment: none is used again.
             pool.saw_crossing(Nanos::from_millis(110));
             for rest_ms in [0, 50, 99, 100, 101, 1_000] {
                 assert_eq!(used(rest_ms).await, None, "{rest_ms}");

@@ -9,6 +9,7 @@ mod faults;
 mod in_flight;
 mod outputs;
 mod plan;
+mod predial;
 mod program;
 mod prompts;
 mod reach;
