@@ -220,7 +220,7 @@ mod tests {
                 pool.forget();
                 used
             };
-            let s = |s| Nanos::from_millis(s * 1_000);
+            let s = Nanos::from_secs;
             assert_eq!(used(3_000).await, Some(s(3)));
             assert_eq!(used(0).await, Some(s(0)));
             assert_eq!(used(4_600).await, None, "too old for any server");
