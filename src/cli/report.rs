@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Exit;
-use super::console::{complain, print};
+use super::console::{complain, print, print_page, summary_page};
 use crate::metrics::health::ClientVerdict;
 use crate::report::{self, Folder, Manifest, RunFacts, Target};
 
@@ -41,7 +41,7 @@ fn one(path: &Path) -> anyhow::Result<()> {
     let mut facts = facts(&folder);
     facts.notices.extend(rebuilt.notices);
     let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    print(&report::render(&rebuilt.summary, &facts, color));
+    print_page(&summary_page(&rebuilt.summary, &facts, color));
     Ok(())
 }
 

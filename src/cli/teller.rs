@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::console::{say, try_print};
+use super::console::{plain, say, try_print};
 use super::watch_words::Told;
 use crate::clock::Anchor;
 use crate::report::LineFile;
@@ -90,7 +90,7 @@ impl Teller {
         let Some(live) = &self.live else { return };
         let (t, utc) = (window.to.since(self.start), self.anchor.utc_at(window.to));
         let told = Told { t, utc, window: Some(window), outlook: None, notes: &[] };
-        live.set_message(told.line());
+        live.set_message(plain(&told.line()).into_owned());
     }
 
     /// Says something, which stands with the next window too.
