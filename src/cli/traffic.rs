@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use serde_json::value::RawValue;
 
 use super::args::{ReadArgs, ShapeArgs};
+use super::body_keys;
 use super::console::say;
 use super::rating::{Rating, Rows};
 use crate::client::dialect::Api;
@@ -17,7 +18,7 @@ use crate::schedule::fidelity::FidelityFigures;
 use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
 use crate::trace::Request;
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceClock, TraceError};
-use crate::units::Nanos;
+use crate::units::{Nanos, Speed};
 use crate::workload::servegen::{self, ServeGen};
 use crate::workload::{self, Closed, Workload};
 
@@ -73,10 +74,21 @@ impl Traffic {
         api: Api,
         wants_times: bool,
     ) -> anyhow::Result<Self> {
+        if let (Some(from), Some(to)) = (shaping.from, shaping.to)
+            && from >= to
+        {
+            let (from_s, to_s) = (from.as_secs_f64(), to.as_secs_f64());
+            bail!("--from {from_s} s is not before --to {to_s} s, so nothing lies between them");
+        }
         let mut shape = shape(shaping);
         let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or("run");
         let (kind, name, clock, rows) = if path.extension() == Some(OsStr::new("toml")) {
             let workload = workload::load(path)?;
+            let request = workload.request().map(|keys| ("[request]", keys));
+            let of_classes = workload.class_requests().map(|keys| ("[class.request]", keys));
+            for (section, keys) in request.into_iter().chain(of_classes) {
+                body_keys::check(&format!("{section} of {}", path.display()), keys)?;
+            }
             if !workload.has_end() && shaping.duration.is_none() && shaping.limit.is_none() {
                 bail!(
                     "{} has no end of its own\nhint: give --duration 60s or --limit 1000, or set \
@@ -208,6 +220,26 @@ impl Traffic {
     /// What a person should know about the source.
     pub(super) fn notices(&self) -> &[String] {
         &self.notices
+    }
+
+    /// Says which options have nothing to act on: a closed loop sends without looking at times, but for
+    /// the pauses before turns.
+    pub(super) fn idle_options(&mut self, facts: Option<&PlanFacts>) -> Option<&str> {
+        let sets_speed = self.shape.speed != Speed::ONE && self.rating.speed().is_none();
+        let names = [("--speed", sets_speed), ("--max-gap", self.shape.max_gap.is_some())];
+        let idle: Vec<&str> =
+            names.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect();
+        let paces_nothing =
+            self.shape.closed_loop && facts.is_some_and(|plan| plan.think_rows == 0);
+        if idle.is_empty() || !paces_nothing {
+            return None;
+        }
+        self.notices.push(format!(
+            "no use is made of {}: in a closed loop a row is due when a slot comes free, whenever it \
+             was recorded",
+            idle.join(" and ")
+        ));
+        self.notices.last().map(String::as_str)
     }
 
     /// What a workload wants in every body.
