@@ -59,11 +59,11 @@ pub(super) fn ask(ways: &[Way], args: &RunArgs) -> anyhow::Result<Answers> {
                 })?;
             }
             let mut asked = ask_one(&probe, args).await;
-            // Who waited already waits no more, and rows may be sent to a server that is not there.
+            // What is definite is asked about once more, and not waited for.
             if may_pass(&asked)
                 && args.reach.wait_ready.is_none()
                 && !args.reach.no_preflight
-                && wait_ready(&probe, &clock, PATIENCE, way).await == Ok(Waited::Yes)
+                && wait_ready(&probe, &clock, PATIENCE, way).await.is_ok()
             {
                 asked = ask_one(&probe, args).await;
             }
@@ -117,34 +117,27 @@ fn may_pass(asked: &Result<ServerFacts, ProbeError>) -> bool {
     }
 }
 
-/// Whether a server that is ready was not at first.
-#[derive(Debug, PartialEq, Eq)]
-enum Waited {
-    No,
-    Yes,
-}
-
 /// Asks until there is an answer that is no server's error, or says why there was none in time.
 async fn wait_ready(
     probe: &Probe<'_>,
     clock: &Clock,
     limit: Nanos,
     way: &Way,
-) -> Result<Waited, String> {
+) -> Result<(), String> {
     let deadline = clock.now() + limit;
-    let mut waited = Waited::No;
+    let mut said = false;
     loop {
         let why = match probe.is_ready().await {
-            Ok(true) => return Ok(waited),
+            Ok(true) => return Ok(()),
             Ok(false) => format!("{} answers with an error", way.name),
             Err(error) => error.to_string(),
         };
         if clock.now() >= deadline {
             return Err(why);
         }
-        if waited == Waited::No {
+        if !said {
             say_waiting(way, &why);
-            waited = Waited::Yes;
+            said = true;
         }
         clock.sleep_until(deadline.min(clock.now() + READY_POLL)).await;
     }

@@ -18,7 +18,7 @@ use crate::schedule::fidelity::FidelityFigures;
 use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
 use crate::trace::Request;
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceClock, TraceError};
-use crate::units::{Nanos, Speed};
+use crate::units::Nanos;
 use crate::workload::servegen::{self, ServeGen};
 use crate::workload::{self, Closed, Workload};
 
@@ -220,26 +220,6 @@ impl Traffic {
     /// What a person should know about the source.
     pub(super) fn notices(&self) -> &[String] {
         &self.notices
-    }
-
-    /// Says which options have nothing to act on: a closed loop sends without looking at times, but for
-    /// the pauses before turns.
-    pub(super) fn idle_options(&mut self, facts: Option<&PlanFacts>) -> Option<&str> {
-        let sets_speed = self.shape.speed != Speed::ONE && self.rating.speed().is_none();
-        let names = [("--speed", sets_speed), ("--max-gap", self.shape.max_gap.is_some())];
-        let idle: Vec<&str> =
-            names.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect();
-        let paces_nothing =
-            self.shape.closed_loop && facts.is_some_and(|plan| plan.think_rows == 0);
-        if idle.is_empty() || !paces_nothing {
-            return None;
-        }
-        self.notices.push(format!(
-            "no use is made of {}: in a closed loop a row is due when a slot comes free, whenever it \
-             was recorded",
-            idle.join(" and ")
-        ));
-        self.notices.last().map(String::as_str)
     }
 
     /// What a workload wants in every body.
