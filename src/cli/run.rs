@@ -207,7 +207,7 @@ fn replay(
         anchor,
         server: finished.server,
         in_flight: finished.in_flight,
-        cpu: finished.cpu,
+        client: finished.client,
         dialled: finished.dialled,
         interrupted: *stop.borrow() == Stop::All && ran.is_ok(),
         stopped: ran.as_ref().err().map(first_line),

@@ -31,6 +31,8 @@ impl AskedGot {
 pub struct Tally {
     /// Rows by outcome.
     pub outcomes: BTreeMap<Outcome, u64>,
+    /// Rows that were sent.
+    pub sent: u64,
     /// Prompt tokens asked for, over all rows that asked for a number.
     pub input_tok_asked: u64,
     /// Completion tokens asked for, over all rows.
@@ -60,6 +62,7 @@ pub struct Tally {
 impl Tally {
     pub(super) fn add(&mut self, row: &Row) {
         *self.outcomes.entry(row.outcome).or_default() += 1;
+        self.sent += u64::from(row.lag.is_some() && row.scheduled.is_some());
         let (input_asked, output_asked) =
             (row.input_tok_asked.map(u64::from), u64::from(row.output_tok_asked));
         self.input_tok_asked += input_asked.unwrap_or(0);
@@ -97,6 +100,7 @@ impl Tally {
         for (outcome, count) in &other.outcomes {
             *self.outcomes.entry(*outcome).or_default() += count;
         }
+        self.sent += other.sent;
         self.input_tok_asked += other.input_tok_asked;
         self.output_tok_asked += other.output_tok_asked;
         self.input_tok += other.input_tok;

@@ -1,5 +1,6 @@
 //! The workers of a run: started together, led from the caller's thread, joined at the end.
 
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,13 +12,14 @@ use tokio::sync::{oneshot, watch};
 
 use super::drain::{Shared, Stop};
 use super::gate::Capped;
+use super::heartbeat::{Beats, beat};
 use super::job::Job;
 use super::lookahead::Lookahead;
 use super::source::{ClosedLoop, FixedSchedule, Source, Turns};
 use super::worker::Worker;
 use super::{Event, Mode, Setup};
 use crate::client::{Client, Dial, Dialled, Endpoint, Pool};
-use crate::clock::{Anchor, Clock, monotonic};
+use crate::clock::{Anchor, Clock, monotonic, wake_at_once};
 use crate::record::StreamRecord;
 use crate::units::{NS_PER_MS, Nanos};
 
@@ -95,7 +97,9 @@ impl<'scope> Crew<'scope> {
                     match self.records.recv_timeout(TICK) {
                         Ok(record) => Some(Event::Ended(record)),
                         Err(RecvTimeoutError::Timeout) => None,
-                        Err(RecvTimeoutError::Disconnected) => return caller,
+                        Err(RecvTimeoutError::Disconnected) => {
+                            return caller.and_then(|()| on_event(Event::Tick(&self.shared)));
+                        }
                     }
                 }
             };
@@ -178,6 +182,7 @@ impl Seat {
         start: oneshot::Receiver<Nanos>,
         records: SyncSender<Box<StreamRecord>>,
     ) -> io::Result<()> {
+        wake_at_once();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .event_interval(TURNS_PER_LOOK)
@@ -233,6 +238,10 @@ impl Seat {
 
     async fn work(self, setup: &Setup, begun: Begun, source: impl Source<Job>) {
         let Begun { clock, t0, clients, records } = begun;
+        let beats = Rc::<RefCell<Beats>>::default();
+        let heart = tokio::task::spawn_local(beat(clock.clone(), beats.clone()));
+        // The leader listens until nobody holds this, and then asks for the beats.
+        let (shared, _held) = (self.shared.clone(), records.clone());
         let worker = Worker {
             clients,
             clock,
@@ -250,5 +259,7 @@ impl Seat {
             done: false,
         };
         worker.run().await;
+        heart.abort();
+        shared.leave_beats(&beats.borrow());
     }
 }

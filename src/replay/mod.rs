@@ -9,6 +9,7 @@ pub mod capacity;
 mod crew;
 pub mod drain;
 pub mod gate;
+pub mod heartbeat;
 pub mod job;
 pub mod lookahead;
 mod maker;
@@ -104,7 +105,7 @@ pub enum Event<'a> {
     Settled(Nanos),
     /// A request has ended.
     Ended(Box<StreamRecord>),
-    /// Time has passed.
+    /// Time has passed, or all workers are done.
     Tick(&'a Shared),
 }
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::folder::{WriteError, replace_file};
 use super::own_error::OwnError;
 use super::redact::{redact_arg, redact_command, redact_json, redact_text, redact_url};
+use crate::metrics::client_figures::ClientFigures;
 use crate::metrics::{Summary, Tally};
 use crate::units::Nanos;
 
@@ -223,6 +224,12 @@ impl Manifest {
         let failed = |reason: String| ReadError { path: path.to_owned(), reason };
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
         serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
+    }
+
+    /// What the machine told of the client, where the run came to its end.
+    #[must_use]
+    pub fn client_figures(&self) -> Option<ClientFigures> {
+        ClientFigures::deserialize(self.verdicts.get("client")?.get("figures")?).ok()
     }
 
     /// Takes over window and outcomes.

@@ -38,6 +38,7 @@ fn report_makes_the_summary_again_to_the_last_byte() {
     assert!(said.stderr.contains("nowhere holds no run"), "{said:?}");
     assert_eq!(place.read("run/summary.csv"), own);
     assert!(own.contains("\noutput_tok_s,class:chat,"));
+    assert!(own.contains("\nclient_cpu,all,cores,exact,,0."), "{own}");
 }
 
 #[test]
