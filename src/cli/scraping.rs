@@ -18,7 +18,7 @@ use super::console::say;
 use super::link_args::LinkArgs;
 use super::reach::SOCKET_URL;
 use super::run::first_line;
-use super::watched::Server;
+use super::watched::{Server, distinct, refuse_twice};
 use crate::client::Headers;
 use crate::clock::{Clock, monotonic};
 use crate::report::ServerSample;
@@ -94,7 +94,9 @@ impl Scraping {
             _ => {
                 let (link, headers) = (reach.link.clone(), reach.link.headers()?);
                 let are_given = !given.is_empty();
-                let mut urls = if are_given { given.clone() } else { args.target.url.clone() };
+                refuse_twice(given)?;
+                // Load may go to one server by several names for it.
+                let mut urls = if are_given { given.clone() } else { distinct(&args.target.url)? };
                 if urls.is_empty() {
                     urls.push(SOCKET_URL.to_owned());
                 }

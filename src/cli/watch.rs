@@ -17,9 +17,8 @@ use super::link_args::LinkArgs;
 use super::reach::SOCKET_URL;
 use super::teller::Teller;
 use super::watch_words::caution;
-use super::watched::Server;
+use super::watched::{Server, refuse_twice};
 use crate::clock::Clock;
-use crate::report::redact_url;
 use crate::telemetry::Window;
 use crate::telemetry::figures::untold;
 use crate::telemetry::remaining::Remaining;
@@ -33,6 +32,8 @@ const SAMPLE_EVERY: Nanos = Nanos::from_secs(1);
 const PIECES: u64 = 5;
 const WINDOW_MIN: Nanos = Nanos::from_millis(100);
 const WINDOW_MAX: Nanos = Nanos::from_secs(3600);
+/// No model answers at such length.
+const MEAN_MAX_TOK: f64 = 1e9;
 
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
@@ -78,8 +79,8 @@ fn window(text: &str) -> Result<Nanos, String> {
 
 fn above_zero(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err("must be a number above zero".to_owned()),
+        Ok(number) if number > 0.0 && number <= MEAN_MAX_TOK => Ok(number),
+        _ => Err(format!("must be a number above zero, {MEAN_MAX_TOK} at the most")),
     }
 }
 
@@ -107,14 +108,7 @@ fn servers(args: &WatchArgs, clock: &Clock) -> anyhow::Result<Vec<Server>> {
     if args.metrics.is_empty() {
         return Ok(vec![server(args.url.as_deref().unwrap_or(SOCKET_URL), false)?]);
     }
-    if let Some(url) = args
-        .metrics
-        .iter()
-        .enumerate()
-        .find_map(|(at, url)| args.metrics[..at].contains(url).then_some(url))
-    {
-        bail!("--metrics {} is given twice, and would be counted twice", redact_url(url));
-    }
+    refuse_twice(&args.metrics)?;
     args.metrics.iter().map(|url| server(url, true)).collect()
 }
 

@@ -9,12 +9,39 @@ use super::reach::way;
 use crate::client::metrics_url::metrics_url;
 use crate::client::{Dial, Headers, Pages};
 use crate::clock::Clock;
+use crate::report::redact_url;
 use crate::telemetry::rules::Rules;
 use crate::telemetry::track::SeveralServers;
 use crate::telemetry::{Scraper, Track};
 
 /// Answers over connections of their own at the beginning: where load is balanced, they differ.
 const FIRST_ANSWERS: u32 = 3;
+
+/// Refuses pages of which one is named twice, in whatever spelling: its figures would count twice.
+pub(super) fn refuse_twice(urls: &[String]) -> anyhow::Result<()> {
+    let pages = pages(urls, true)?;
+    let again = urls.iter().enumerate().find(|(at, _)| pages[..*at].contains(&pages[*at]));
+    if let Some((_, url)) = again {
+        bail!("--metrics {} is given twice, and would be counted twice", redact_url(url));
+    }
+    Ok(())
+}
+
+/// The URLs of servers without those whose page is that of one before.
+pub(super) fn distinct(urls: &[String]) -> anyhow::Result<Vec<String>> {
+    let pages = pages(urls, false)?;
+    let is_new = |at: usize| !pages[..at].contains(&pages[at]);
+    Ok(urls.iter().enumerate().filter(|(at, _)| is_new(*at)).map(|(_, url)| url.clone()).collect())
+}
+
+/// Host, port and path of each page.
+fn pages(urls: &[String], is_page: bool) -> anyhow::Result<Vec<(String, String)>> {
+    let page = |url: &String| {
+        let found = metrics_url(url, is_page)?;
+        Ok((found.target.authority, found.path))
+    };
+    urls.iter().map(page).collect()
+}
 
 /// A server that is watched.
 pub(super) struct Server {

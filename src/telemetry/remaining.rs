@@ -14,6 +14,8 @@ const KEPT_PIECES: usize = 300;
 const STUDENT: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
 /// The same for more, a little wide of the mark for many.
 const STUDENT_BEYOND: f64 = 2.2;
+/// A rate below is none: no run would end by it.
+const LEAST_TOK_S: f64 = 1e-9;
 /// Of the normal distribution.
 const NORMAL: f64 = 1.96;
 
@@ -113,7 +115,7 @@ impl Remaining {
     fn rate(&self) -> Option<(f64, f64)> {
         let n = self.rates_tok_s.len();
         let mean = self.rates_tok_s.iter().sum::<f64>() / n as f64;
-        if n == 0 || mean <= 0.0 {
+        if n == 0 || mean < LEAST_TOK_S {
             return None;
         }
         if n == 1 {

@@ -249,7 +249,9 @@ fn no_number_where_a_count_should_be_leaves_that_figure_out() {
     let page = "vllm:generation_tokens_total NaN\nvllm:prompt_tokens_total 7\n\
                 vllm:num_requests_running NaN\nvllm:num_requests_waiting +Inf\n";
     let reading = reading(page);
-    assert_eq!(reading.faults.len(), 1);
+    assert_eq!(reading.faults.len(), 2);
+    let waiting = reading.faults[1].to_string();
+    assert!(waiting.contains("inf for `vllm:num_requests_waiting`"), "{waiting}");
     let said = reading.faults[0].to_string();
     assert!(said.contains("NaN for the counter `vllm:generation_tokens`"), "{said}");
     assert!(!reading.counters.contains_key(&Counter::Generation) && reading.gauges.is_empty());
