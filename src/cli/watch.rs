@@ -21,6 +21,7 @@ use super::watched::{Server, refuse_twice};
 use crate::clock::Clock;
 use crate::telemetry::Window;
 use crate::telemetry::figures::untold;
+use crate::telemetry::lifetime::Lifetime;
 use crate::telemetry::remaining::Remaining;
 use crate::telemetry::rules::Counter;
 use crate::telemetry::track::SeveralServers;
@@ -44,6 +45,9 @@ pub(super) struct WatchArgs {
     /// Metrics page, in the place of the server's own (repeatable: servers add up)
     #[arg(long, value_name = "URL")]
     metrics: Vec<String>,
+    /// Only what is of this model, where a page has several (default: all, added up)
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
     /// Figures are told for each D
     #[arg(long, value_name = "D", default_value = "10s", value_parser = window)]
     window: Nanos,
@@ -104,7 +108,11 @@ pub(super) fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
 
 fn servers(args: &WatchArgs, clock: &Clock) -> anyhow::Result<Vec<Server>> {
     let headers = args.link.headers()?;
-    let server = |url: &str, is_page| Server::new(url, is_page, &args.link, &headers, clock);
+    let server = |url: &str, is_page| {
+        let mut server = Server::new(url, is_page, &args.link, &headers, clock)?;
+        server.only(args.model.clone());
+        anyhow::Ok(server)
+    };
     if args.metrics.is_empty() {
         return Ok(vec![server(args.url.as_deref().unwrap_or(SOCKET_URL), false)?]);
     }
@@ -153,6 +161,11 @@ impl<'a> Watching<'a> {
         };
         introduce(servers)?;
         answers.into_iter().flatten().for_each(|news| self.teller.note(news));
+        if let Some(remaining) = &mut self.remaining {
+            let all = servers.iter().map(|server| Lifetime::of(server.track.last()?.1));
+            let all: Option<Vec<Lifetime>> = all.collect();
+            remaining.begins_with(all.and_then(|all| all.into_iter().reduce(Lifetime::and)));
+        }
         if let Some(folder) = &self.args.out {
             self.teller.write_into(folder)?;
         }

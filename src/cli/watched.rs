@@ -10,6 +10,7 @@ use crate::client::metrics_url::metrics_url;
 use crate::client::{Dial, Headers, Pages};
 use crate::clock::Clock;
 use crate::report::redact_url;
+use crate::telemetry::reading::listed;
 use crate::telemetry::rules::Rules;
 use crate::telemetry::track::SeveralServers;
 use crate::telemetry::{Scraper, Track};
@@ -69,11 +70,20 @@ impl Server {
         Ok(Self { name: way.name, scraper, track: Track::default(), said: None })
     }
 
+    /// Counts this model alone.
+    pub(super) fn only(&mut self, model: Option<String>) {
+        self.scraper.only(model);
+    }
+
     /// Takes a reading; gives what a person should know of it and was not told already.
     async fn read(&mut self, anew: bool) -> Result<Option<String>, Failed> {
         let answer = if anew { self.scraper.read_anew().await } else { self.scraper.read().await };
         let (stamp, reading) = answer.map_err(|error| Failed::Reading(error.to_string()))?;
-        let faults: Vec<String> = reading.faults.iter().map(ToString::to_string).collect();
+        let mut faults: Vec<String> = reading.faults.iter().map(ToString::to_string).collect();
+        if reading.models.len() > 1 {
+            let (count, names) = (reading.models.len(), listed(&reading.models));
+            faults.push(format!("its page has {count} models ({names}), which are added up"));
+        }
         let restarted = self.track.push(stamp, reading)?;
         if restarted {
             return Ok(Some(format!("{}: the server restarted", self.name)));

@@ -10,6 +10,7 @@ pub mod cross_check;
 pub mod exposition;
 pub mod figures;
 pub mod histogram;
+pub mod lifetime;
 pub mod reading;
 pub mod remaining;
 pub mod rules;

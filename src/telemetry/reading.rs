@@ -11,6 +11,8 @@ use super::rules::{Counter, Gauge, Latency, Rules, Source, Stepping, TABLE};
 
 /// Characters of a wrong text that a message shows.
 const SHOWN_CHARS: usize = 40;
+/// Names that a message lists.
+const SHOWN_NAMES: usize = 5;
 
 /// One series of a figure: its labels, sorted, without those that repeat.
 pub type Series = Vec<(String, String)>;
@@ -31,6 +33,8 @@ pub struct Reading {
     pub latencies: BTreeMap<Latency, BTreeMap<Series, Histogram>>,
     /// Tokens by what else grows with them, where no count of tokens does while requests run.
     pub stepped: Option<Stepped>,
+    /// Models whose figures are added up here; none where the page does not name them.
+    pub models: BTreeSet<String>,
     /// Figures that are left out, and why.
     pub faults: Vec<ReadingError>,
 }
@@ -80,6 +84,16 @@ pub enum ReadingError {
         /// As read.
         value: String,
     },
+    /// None of the models that it has is the one that is wanted.
+    #[error(
+        "the page has no model {wanted:?}; it has {known}\nhint: give one of these by --model NAME"
+    )]
+    NoModel {
+        /// As given.
+        wanted: String,
+        /// Those that it has, in words.
+        known: String,
+    },
     /// A bucket that holds no times.
     #[error("the bound {le:?} of `{name}` is none of a time in seconds")]
     NoBound {
@@ -115,6 +129,39 @@ pub fn recognise(page: &Exposition<'_>) -> Result<&'static Rules, ReadingError> 
     })
 }
 
+/// Leaves only what is of one model, and of none.
+pub fn narrow(page: &mut Exposition<'_>, rules: &Rules, model: &str) -> Result<(), ReadingError> {
+    let models = models(page, rules);
+    if !models.contains(model) {
+        let known =
+            if models.is_empty() { "no names of models".to_owned() } else { listed(&models) };
+        return Err(ReadingError::NoModel { wanted: model.to_owned(), known });
+    }
+    let of = |sample: &Sample<'_>| {
+        rules.model_label.is_none_or(|label| sample.label(label).is_none_or(|name| name == model))
+    };
+    page.samples.retain(of);
+    Ok(())
+}
+
+/// The models that a page has figures of its engine for.
+fn models(page: &Exposition<'_>, rules: &Rules) -> BTreeSet<String> {
+    let Some(label) = rules.model_label else { return BTreeSet::new() };
+    let of_engine =
+        |sample: &&Sample<'_>| rules.prefixes.iter().any(|prefix| sample.name.starts_with(prefix));
+    let samples = page.samples.iter().filter(of_engine);
+    samples.filter_map(|sample| sample.label(label)).map(ToOwned::to_owned).collect()
+}
+
+/// Names, few and short.
+#[must_use]
+pub fn listed(names: &BTreeSet<String>) -> String {
+    let short = |name: &String| name.chars().take(SHOWN_CHARS).collect::<String>();
+    let shown: Vec<String> = names.iter().take(SHOWN_NAMES).map(short).collect();
+    let more = if names.len() > SHOWN_NAMES { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
 /// Reads a page by the rules of its engine.
 #[must_use]
 pub fn read(page: &Exposition<'_>, rules: &'static Rules) -> Reading {
@@ -130,6 +177,7 @@ pub fn read(page: &Exposition<'_>, rules: &'static Rules) -> Reading {
         gauges: BTreeMap::new(),
         latencies: BTreeMap::new(),
         stepped: None,
+        models: models(page, rules),
         faults: Vec::new(),
     };
     for (counter, source) in rules.counters {

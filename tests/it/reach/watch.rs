@@ -267,7 +267,8 @@ fn what_cannot_be_written_is_an_error_in_words() {
     }
     let (place, server) = (Place::new(), Server::start(answer));
     let full = std::fs::File::options().write(true).open("/dev/full").expect("a full device");
-    let brief = [&["watch", &server.url()], &BRIEF[..]].concat();
+    let url = server.url();
+    let brief = [&["watch", url.as_str()], &BRIEF[..]].concat();
     let said = place.command(&brief).stdout(full).output().expect("the program starts");
     let said = Said::of(&said).expect(2);
     assert!(said.stderr.contains("failed to write to stdout: No space left"), "{said:#?}");
@@ -333,6 +334,57 @@ fn absurd_figures_are_empty_cells() {
         assert!(said.stderr.contains(part), "`{part}` in {said:#?}");
     }
     assert!(!said.stderr.contains("restarted"), "no start is not another start: {said:#?}");
+}
+
+#[test]
+fn models_of_one_page_are_added_up_in_words_or_told_apart() {
+    fn answer(_: &Asked) -> String {
+        static ASKED: AtomicU64 = AtomicU64::new(1);
+        let at = ASKED.fetch_add(1, Ordering::SeqCst);
+        let of = |model: &str, tok: u64, running: u64| {
+            format!(
+                "vllm:generation_tokens_total{{engine=\"0\",model_name=\"{model}\"}} {tok}\n\
+                 vllm:num_requests_running{{engine=\"0\",model_name=\"{model}\"}} {running}\n"
+            )
+        };
+        page(&(of("small", 100 * at, 3) + &of("large", 0, 4)))
+    }
+    let (place, server) = (Place::new(), Server::start(answer));
+    let url = server.url();
+    let watch = |more: &[&str]| place.run(&[&["watch", url.as_str()], &BRIEF[..], more].concat());
+    let both = watch(&[]).expect(0);
+    assert_eq!(json(&both.stdout)["running"], 7.0, "{both:#?}");
+    let words = "its page has 2 models (large, small), which are added up";
+    assert!(both.stderr.contains(words), "{both:#?}");
+    assert!(json(&both.stdout)["notes"].to_string().contains(words), "{both:#?}");
+    let one = watch(&["--model", "large"]).expect(0);
+    let window = json(&one.stdout);
+    assert_eq!((&window["running"], &window["generation_tok_s"]), (&4.0.into(), &0.0.into()));
+    assert!(!one.stderr.contains("added up"), "{one:#?}");
+    let none = watch(&["--model", "huge"]).expect(2);
+    assert!(none.stderr.contains("no model \"huge\"; it has large, small"), "{none:#?}");
+}
+
+/// Their own lengths tell how long those left will be.
+#[test]
+fn a_simulated_server_tells_how_long_its_answers_were() {
+    let place = Place::new();
+    place.write("t.csv", small_trace(50, 4));
+    let sim = Sim::start(&place, &[]);
+    place.run(&["run", "t.csv", "--url", &sim.url, "--out", "a", "--no-preflight"]).expect(0);
+    let run =
+        ["run", "t.csv", "--url", &sim.url, "--out", "b", "--no-preflight", "--speed", "0.02"];
+    let mut load = place.command(&run).stderr(Stdio::null()).stdout(Stdio::null()).spawn();
+    let load = load.as_mut().expect("the program starts");
+    let watch = ["watch", &sim.url, "--once", "--window", "3s", "--json", "--remaining", "100"];
+    let said = place.run(&watch).expect(0);
+    load.kill().expect("it runs");
+    load.wait().expect("an end");
+    let window = json(&said.stdout);
+    assert_eq!(window["mean_completion_tok"], 4.0, "{said:#?}");
+    assert_eq!(window["left_basis"], "since_start");
+    let mean_tok = window["left_mean_tok"].as_f64().expect("known");
+    assert!((3.5..4.5).contains(&mean_tok), "{said:#?}");
 }
 
 /// 200 streams at 1,600 tok/s in all.
