@@ -1,5 +1,7 @@
 //! Pages in, figures out: engines, restarts, replicas, servers in turn. Times are made up.
 
+mod absurd;
+
 use proptest::prelude::*;
 
 use super::exposition::{Limits, parse};

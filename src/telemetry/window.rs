@@ -212,7 +212,8 @@ impl Window {
     }
 
     fn share(&self, part: Counter, whole: Counter) -> Option<f64> {
-        let whole = self.grown.get(&whole).filter(|whole| **whole > 0.0)?;
+        // Less than one is none, whatever a page says: these are counts.
+        let whole = self.grown.get(&whole).filter(|whole| **whole >= 1.0)?;
         Some(self.grown.get(&part)? / whole)
     }
 }
