@@ -10,7 +10,7 @@ use crate::client::metrics_url::metrics_url;
 use crate::client::{Dial, Headers, Pages};
 use crate::clock::Clock;
 use crate::report::redact_url;
-use crate::telemetry::reading::listed;
+use crate::telemetry::models::listed;
 use crate::telemetry::rules::Rules;
 use crate::telemetry::track::SeveralServers;
 use crate::telemetry::{Scraper, Track};

@@ -121,7 +121,7 @@ mod tests {
     use crate::units::Nanos;
 
     const SLOTS: usize = 200;
-    const TOK_S: u64 = 50;
+    const TOK_S: usize = 50;
     const LENGTHS: [u64; 8] = [100, 200, 300, 400, 600, 900, 1500, 3000];
     const MEAN_TOK: f64 = 875.0;
 
@@ -137,7 +137,7 @@ mod tests {
         let mut slots: Vec<(u64, u64)> = (0..SLOTS).map(|_| (0, draw())).collect();
         let (mut generated, mut finished, mut finished_tok) = (0, 0, 0);
         let mut readings = Vec::new();
-        for second in 0..=seconds {
+        for _ in 0..=seconds {
             let page = format!(
                 "vllm:generation_tokens_total {generated}\nvllm:num_requests_running {SLOTS}\n\
                  vllm:request_success_total {finished}\n\
@@ -145,8 +145,8 @@ mod tests {
             );
             let page = parse(page.as_bytes(), Limits::default()).expect("a page");
             readings.push(read(&page, recognise(&page).expect("vLLM")));
-            for token in 0..TOK_S * u64::from(second < seconds) * SLOTS as u64 {
-                let (made, length) = &mut slots[token as usize % SLOTS];
+            for token in 0..TOK_S * SLOTS {
+                let (made, length) = &mut slots[token % SLOTS];
                 (*made, generated) = (*made + 1, generated + 1);
                 if made == length {
                     (finished, finished_tok) = (finished + 1, finished_tok + *length);
@@ -162,9 +162,9 @@ mod tests {
         let mut remaining = Remaining::new(25_000, None);
         remaining.begins_with(Lifetime::of(&readings[from]));
         let mut track = Track::default();
-        for second in from..=from + 5 * windows {
+        for (second, reading) in readings.iter().enumerate().skip(from).take(5 * windows + 1) {
             let stamp = Stamp { at: Nanos::from_secs(second as u64), half_width: Nanos::ZERO };
-            track.push(stamp, readings[second].clone()).expect("one server");
+            track.push(stamp, reading.clone()).expect("one server");
         }
         for window in 0..windows {
             let begin = (from + 5 * window) as u64;
@@ -187,7 +187,7 @@ mod tests {
             let off = outlook.mean_tok / MEAN_TOK - 1.0;
             assert!(off.abs() < within, "{from} s, {windows} windows: {off:+.3}");
             let (least, most) = outlook.between_s;
-            let left_s = outlook.samples * MEAN_TOK / (SLOTS as u64 * TOK_S) as f64;
+            let left_s = outlook.samples * MEAN_TOK / (SLOTS * TOK_S) as f64;
             assert!(least < left_s && most.is_none_or(|most| left_s < most), "{outlook:?}");
             assert!(matches!(outlook.length, Length::SinceStart { .. }), "{outlook:?}");
         }

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::exposition::{Exposition, Sample};
 use super::histogram::{Bound, Histogram};
+use super::models::models;
+use super::reading_error::ReadingError;
 use super::rules::{Counter, Gauge, Latency, Rules, Source, Stepping, TABLE};
 
 /// Characters of a wrong text that a message shows.
-const SHOWN_CHARS: usize = 40;
-/// Names that a message lists.
-const SHOWN_NAMES: usize = 5;
+pub(super) const SHOWN_CHARS: usize = 40;
 
 /// One series of a figure: its labels, sorted, without those that repeat.
 pub type Series = Vec<(String, String)>;
@@ -48,62 +48,6 @@ pub struct Stepped {
     pub error_tok: f64,
 }
 
-/// Why a page has no figures.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReadingError {
-    /// No engine's names on it.
-    #[error(
-        "the page has no metrics of any engine known here ({known}){seen}\nhint: give the page of the \
-         engine itself by --metrics URL"
-    )]
-    UnknownEngine {
-        /// The engines.
-        known: String,
-        /// Names that it has, in words; empty without any.
-        seen: String,
-    },
-    /// The same sample twice.
-    #[error("the page has two samples of `{name}` with the same labels, which cannot both count")]
-    Twice {
-        /// The metric.
-        name: String,
-    },
-    /// A counter or bucket below zero or not a number.
-    #[error("the page says {value} for the counter `{name}`, which no counter can be")]
-    NoCount {
-        /// The metric.
-        name: String,
-        /// As read.
-        value: String,
-    },
-    /// A gauge below zero or beyond all bounds.
-    #[error("the page says {value} for `{name}`, of which no server can have so much")]
-    NoAmount {
-        /// The metric.
-        name: String,
-        /// As read.
-        value: String,
-    },
-    /// None of the models that it has is the one that is wanted.
-    #[error(
-        "the page has no model {wanted:?}; it has {known}\nhint: give one of these by --model NAME"
-    )]
-    NoModel {
-        /// As given.
-        wanted: String,
-        /// Those that it has, in words.
-        known: String,
-    },
-    /// A bucket that holds no times.
-    #[error("the bound {le:?} of `{name}` is none of a time in seconds")]
-    NoBound {
-        /// The metric.
-        name: String,
-        /// As read.
-        le: String,
-    },
-}
-
 /// No figure is larger: beyond it not every whole number is an [`f64`], so that one more would not be seen.
 const LARGEST: f64 = 9_007_199_254_740_992.0;
 
@@ -127,39 +71,6 @@ pub fn recognise(page: &Exposition<'_>) -> Result<&'static Rules, ReadingError> 
         };
         ReadingError::UnknownEngine { known: known.join(", "), seen }
     })
-}
-
-/// Leaves only what is of one model, and of none.
-pub fn narrow(page: &mut Exposition<'_>, rules: &Rules, model: &str) -> Result<(), ReadingError> {
-    let models = models(page, rules);
-    if !models.contains(model) {
-        let known =
-            if models.is_empty() { "no names of models".to_owned() } else { listed(&models) };
-        return Err(ReadingError::NoModel { wanted: model.to_owned(), known });
-    }
-    let of = |sample: &Sample<'_>| {
-        rules.model_label.is_none_or(|label| sample.label(label).is_none_or(|name| name == model))
-    };
-    page.samples.retain(of);
-    Ok(())
-}
-
-/// The models that a page has figures of its engine for.
-fn models(page: &Exposition<'_>, rules: &Rules) -> BTreeSet<String> {
-    let Some(label) = rules.model_label else { return BTreeSet::new() };
-    let of_engine =
-        |sample: &&Sample<'_>| rules.prefixes.iter().any(|prefix| sample.name.starts_with(prefix));
-    let samples = page.samples.iter().filter(of_engine);
-    samples.filter_map(|sample| sample.label(label)).map(ToOwned::to_owned).collect()
-}
-
-/// Names, few and short.
-#[must_use]
-pub fn listed(names: &BTreeSet<String>) -> String {
-    let short = |name: &String| name.chars().take(SHOWN_CHARS).collect::<String>();
-    let shown: Vec<String> = names.iter().take(SHOWN_NAMES).map(short).collect();
-    let more = if names.len() > SHOWN_NAMES { ", …" } else { "" };
-    format!("{}{more}", shown.join(", "))
 }
 
 /// Reads a page by the rules of its engine.

@@ -179,6 +179,8 @@ impl Remaining {
 
 #[cfg(test)]
 mod tests {
+    use super::super::exposition::{Limits, parse};
+    use super::super::reading::{read, recognise};
     use super::*;
 
     #[test]
@@ -223,10 +225,9 @@ mod tests {
         let mut run = Remaining::new(100_000, None);
         let page = "vllm:generation_tokens_total 1000000\nvllm:request_generation_tokens_sum 1000000\n\
                     vllm:request_success_total 10000\nvllm:num_requests_running 0\n";
-        let page =
-            super::super::exposition::parse(page.as_bytes(), Default::default()).expect("a page");
-        let rules = super::super::reading::recognise(&page).expect("vLLM");
-        run.begins_with(Lifetime::of(&super::super::reading::read(&page, rules)));
+        let page = parse(page.as_bytes(), Limits::default()).expect("a page");
+        let rules = recognise(&page).expect("vLLM");
+        run.begins_with(Lifetime::of(&read(&page, rules)));
         run.add_rates([100.0; 5]);
         let at_first = run.outlook().expect("known before any has finished");
         assert!((at_first.mean_tok - 100.0).abs() < 1e-9, "{at_first:?}");

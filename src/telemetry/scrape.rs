@@ -3,7 +3,9 @@
 //! Deliberately absent: when to ask again, and retries: a failed answer is a sample that is missing.
 
 use super::exposition::{ExpositionError, Limits, parse};
-use super::reading::{Reading, ReadingError, narrow, read, recognise};
+use super::models::narrow;
+use super::reading::{Reading, read, recognise};
+use super::reading_error::ReadingError;
 use super::track::Stamp;
 use crate::client::{Page, Pages, ProbeError};
 

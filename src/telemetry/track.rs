@@ -185,7 +185,7 @@ impl Span {
         let mut span = Self {
             from,
             to,
-            is_broken: before.started.zip(now.started).is_some_and(|(was, is)| was != is),
+            is_broken: before.started.zip(now.started).is_some_and(|(was, is)| is > was),
             grown: BTreeMap::new(),
             latencies: BTreeMap::new(),
             gauges: now.gauges.clone(),

@@ -77,9 +77,9 @@ fn vllm_counts_with_each_step_and_no_longer_than_the_client_stays() {
     assert!((value(last, "vllm:generation_tokens_total") - output).abs() < 1e-9);
     assert!((value(last, "total{engine=\"0\",finished_reason=\"length\"") - 2.0).abs() < 1e-9);
     let up_to = |le: &str| format!("request_generation_tokens_bucket{{engine=\"0\",le=\"{le}\"");
-    let lengths =
+    let counts =
         ["2.0", "5.0", "20.0", "50.0", "200000.0", "+Inf"].map(|le| value(last, &up_to(le)));
-    assert_eq!(lengths, [0.0, 1.0, 1.0, 2.0, 2.0, 2.0]);
+    assert_eq!(counts.to_vec(), [0.0, 1.0, 1.0, 2.0, 2.0, 2.0]);
     // Answers of 4 and 40 tokens: 350 ms and 2,150 ms.
     assert!((value(last, "vllm:e2e_request_latency_seconds_sum") - 2.5).abs() < 1e-9);
     assert!(
