@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use crate::metrics::Summary;
 use crate::report::{self, RunFacts};
@@ -30,14 +30,19 @@ pub(super) fn print(text: &str) {
     let _ = try_print(text);
 }
 
-/// The same; whether anybody takes it.
-pub(super) fn try_print(text: &str) -> bool {
+/// The same; false where a pipe is closed, since nobody listens any more. Whatever else keeps it from
+/// being written is an error.
+pub(super) fn try_print(text: &str) -> std::io::Result<bool> {
     write_out(&plain(text))
 }
 
-fn write_out(text: &str) -> bool {
+fn write_out(text: &str) -> std::io::Result<bool> {
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_ok()
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Says why the program failed, with every cause that adds to it.
