@@ -167,8 +167,7 @@ fn replay(
     let scraping = Scraping::of(args, &server)?;
     let folder = folder.map_or_else(make_folder, Ok)?;
     if let Some(facts) = facts
-        && let Some(warning) =
-            disk::warning(folder.path(), facts.rows, facts.output_tok, args.output.chunks)
+        && let Some(warning) = disk::warning(folder.path(), facts, args.output.chunks)
     {
         say(&format!("warning: {warning}"));
     }

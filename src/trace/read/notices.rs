@@ -27,6 +27,7 @@ pub(super) fn of_scan(scan: &Scan, format: Format, options: &ReadOptions) -> Vec
     let tally = Tally {
         rows_read: facts.rows_read,
         rows_failed: facts.rows_failed,
+        rows_natural: facts.output.natural_rows,
         rows_raised: facts.rows_raised,
         first_raised_line: scan.first_raised_line,
     };
@@ -61,6 +62,12 @@ pub(super) fn of_tally(tally: &Tally, failed: Failed) -> Vec<String> {
         notices.push(format!(
             "{} of {} rows are recorded with output 0 (failed requests) and {fate}",
             tally.rows_failed, tally.rows_read
+        ));
+    }
+    if tally.rows_natural > 0 {
+        notices.push(format!(
+            "{} of {} rows have no `output_tok`: no length is asked for, and their answers end by themselves",
+            tally.rows_natural, tally.rows_read
         ));
     }
     if tally.rows_raised > 0 {

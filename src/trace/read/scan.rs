@@ -13,7 +13,7 @@ use super::rows::{ReadRow, Row, RowReader, Tally, trace_time};
 use super::shared_blocks::Blocks;
 use super::source::Packing;
 use super::{Failed, Format};
-use crate::trace::Request;
+use crate::trace::{OutputSum, Request};
 use crate::units::Nanos;
 
 /// What the validating pass found out about a whole file. Counts of kept rows unless said otherwise.
@@ -38,7 +38,7 @@ pub struct Facts {
     /// Sum of prompt lengths.
     pub input_tok: u64,
     /// Sum of completion lengths.
-    pub output_tok: u64,
+    pub output: OutputSum,
     /// Number of different times. Far below `rows_kept` where the recorder rounded them.
     pub distinct_times: u64,
     /// Whose clock the times are of.
@@ -74,7 +74,7 @@ struct Sums {
     kept: u64,
     moved: u64,
     input_tok: u64,
-    output_tok: u64,
+    output: OutputSum,
     /// Different times, as long as rows are in order.
     distinct: u64,
     memory_bytes: u64,
@@ -91,7 +91,7 @@ impl Sums {
             kept: 0,
             moved: 0,
             input_tok: 0,
-            output_tok: 0,
+            output: OutputSum::default(),
             distinct: 0,
             memory_bytes: 0,
             earliest_ns: i64::MAX,
@@ -110,7 +110,7 @@ impl Sums {
         self.distinct += u64::from(self.kept == 0 || row.at_ns > self.latest_ns);
         self.kept += 1;
         self.input_tok += u64::from(row.request.input_tok);
-        self.output_tok += u64::from(row.request.output_tok);
+        self.output.add(row.request.output_tok);
         self.memory_bytes += memory_bytes(&row);
         self.first_ns = self.first_ns.min(row.at_ns);
         self.latest_ns = self.latest_ns.max(row.at_ns);
@@ -148,7 +148,7 @@ impl Sums {
             first: trace_time(self.first_ns, zero_ns),
             last: trace_time(self.latest_ns, zero_ns),
             input_tok: self.input_tok,
-            output_tok: self.output_tok,
+            output: self.output,
             distinct_times: self.distinct,
             clock,
         }

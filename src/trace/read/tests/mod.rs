@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::open::open_stream;
 use super::*;
-use crate::trace::Request;
+use crate::trace::{OutputSum, Request};
 use crate::units::Nanos;
 
 /// A trace file that lasts as long as the test.
@@ -76,7 +76,8 @@ fn sketch(trace: &Trace) -> String {
     for request in requests(trace) {
         let gap = if text.is_empty() { "" } else { " " };
         let Request { row, at, input_tok, output_tok, .. } = request;
-        write!(text, "{gap}{row}@{}:{input_tok}/{output_tok}", at.0).unwrap();
+        let output = output_tok.map_or("-".to_owned(), |tok| tok.to_string());
+        write!(text, "{gap}{row}@{}:{input_tok}/{output}", at.0).unwrap();
     }
     text
 }
@@ -231,7 +232,7 @@ fn faults_60_and_62_zero_lengths_are_counted_and_said() {
         (facts.rows_read, facts.rows_kept, facts.rows_failed, facts.rows_raised),
         (4, 2, 2, 1)
     );
-    assert_eq!((facts.input_tok, facts.output_tok), (8, 4));
+    assert_eq!((facts.input_tok, facts.output), (8, OutputSum::of(4)));
     assert_eq!((facts.first, facts.last), (Nanos::from_secs(1), Nanos::from_secs(3)));
     let said = dropped.notices().join("\n");
     assert!(said.contains("2 of 4 rows are recorded with output 0"), "{said}");

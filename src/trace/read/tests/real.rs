@@ -14,7 +14,7 @@ fn sums(trace: &Trace) -> (u64, u64, u64, u128) {
         assert_eq!(request.row, place);
         sums.0 += 1;
         sums.1 += u64::from(request.input_tok);
-        sums.2 += u64::from(request.output_tok);
+        sums.2 += u64::from(request.output_tok.unwrap());
         sums.3 += u128::from(request.at.0);
     }
     sums
@@ -25,7 +25,7 @@ fn check(name: &str, expect: (u64, u64, u64, u128), last_ns: u64, distinct: u64,
     assert_eq!(sums(&trace), expect, "{name}");
     let facts = trace.facts().unwrap();
     assert_eq!((facts.rows_read, facts.rows_kept, facts.rows_moved), (expect.0, expect.0, 0));
-    assert_eq!((facts.input_tok, facts.output_tok), (expect.1, expect.2));
+    assert_eq!((facts.input_tok, facts.output.total().unwrap()), (expect.1, expect.2));
     assert_eq!((facts.first, facts.last.0, facts.distinct_times), (Nanos::ZERO, last_ns, distinct));
     assert_eq!(trace.notices().len(), notices, "{name}: {:?}", trace.notices());
 }
@@ -85,11 +85,12 @@ fn check_sums(
     let facts = trace.facts().unwrap().clone();
     let all = requests(&trace);
     let sum = |of: fn(&Request) -> u64| all.iter().map(of).sum::<u64>();
-    let (input, output) = (sum(|row| row.input_tok.into()), sum(|row| row.output_tok.into()));
+    let (input, output) =
+        (sum(|row| row.input_tok.into()), sum(|row| row.output_tok.unwrap().into()));
     let offsets: u128 = all.iter().map(|row| u128::from(row.at.0)).sum();
     assert_eq!((all.len() as u64, input, output, offsets), expect, "{name}");
     assert_eq!((facts.rows_read, facts.rows_kept), (expect.0, expect.0), "{name}");
-    assert_eq!((facts.input_tok, facts.output_tok), (expect.1, expect.2), "{name}");
+    assert_eq!((facts.input_tok, facts.output.total().unwrap()), (expect.1, expect.2), "{name}");
     assert_eq!((facts.last.0, facts.distinct_times), (last_ns, distinct), "{name}");
     Some(trace)
 }
