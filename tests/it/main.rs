@@ -7,6 +7,7 @@ mod calibrate;
 mod captures;
 mod faults;
 mod in_flight;
+mod natural;
 mod outputs;
 mod plan;
 mod program;

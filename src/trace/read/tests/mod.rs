@@ -169,6 +169,21 @@ fn native_csv_keeps_its_zero_and_every_column() {
     );
 }
 
+/// An empty cell or a `null` asks for no completion length; a key that is not there is a fault.
+#[test]
+fn native_rows_may_leave_the_completion_length_open() {
+    let trace = check(
+        "at_s,input_tok,output_tok,session\n0,10,,a\n1,20,5,\n2,30,0,\n3,40,,\n",
+        "0@0:10/- 1@1000000000:20/5 3@3000000000:40/-",
+    );
+    let facts = trace.facts().unwrap();
+    assert_eq!(facts.output, OutputSum { limited_tok: 5, natural_rows: 2 });
+    assert_eq!((facts.output.total(), facts.rows_failed), (None, 1));
+    let notice = trace.notices().iter().find(|line| line.contains("no `output_tok`")).unwrap();
+    assert!(notice.starts_with("2 of 4 rows") && notice.contains("end by themselves"), "{notice}");
+    check("{\"at_s\": 0, \"input_tok\": 10, \"output_tok\": null}\n", "0@0:10/-");
+}
+
 #[test]
 fn native_jsonl_keeps_words_to_the_byte() {
     let trace = check(
