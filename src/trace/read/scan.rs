@@ -12,6 +12,7 @@ use super::order::{Entry, INDEX_LIMIT_BYTES, Order, ROWS_LIMIT_BYTES, memory_byt
 use super::rows::{ReadRow, Row, RowReader, Tally, trace_time};
 use super::shared_blocks::Blocks;
 use super::source::Packing;
+use super::unit_question::Step;
 use super::{Failed, Format};
 use crate::trace::{OutputSum, Request};
 use crate::units::Nanos;
@@ -41,6 +42,9 @@ pub struct Facts {
     pub output: OutputSum,
     /// Number of different times. Far below `rows_kept` where the recorder rounded them.
     pub distinct_times: u64,
+    /// The largest step that all times are whole multiples of, counted from the first; 0 where all are
+    /// equal.
+    pub time_step: Nanos,
     /// Whose clock the times are of.
     pub clock: TraceClock,
 }
@@ -77,6 +81,7 @@ struct Sums {
     output: OutputSum,
     /// Different times, as long as rows are in order.
     distinct: u64,
+    step: Step,
     memory_bytes: u64,
     /// Earliest row of the file, dropped or not.
     earliest_ns: i64,
@@ -93,6 +98,7 @@ impl Sums {
             input_tok: 0,
             output: OutputSum::default(),
             distinct: 0,
+            step: Step::default(),
             memory_bytes: 0,
             earliest_ns: i64::MAX,
             first_ns: i64::MAX,
@@ -111,6 +117,7 @@ impl Sums {
         self.kept += 1;
         self.input_tok += u64::from(row.request.input_tok);
         self.output.add(row.request.output_tok);
+        self.step.add(row.at_ns);
         self.memory_bytes += memory_bytes(&row);
         self.first_ns = self.first_ns.min(row.at_ns);
         self.latest_ns = self.latest_ns.max(row.at_ns);
@@ -150,6 +157,7 @@ impl Sums {
             input_tok: self.input_tok,
             output: self.output,
             distinct_times: self.distinct,
+            time_step: self.step.span(),
             clock,
         }
     }

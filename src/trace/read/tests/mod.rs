@@ -376,6 +376,30 @@ fn fault_53_a_wrong_unit_or_origin_is_loud() {
     assert_eq!(said("at_s,input_tok,output_tok\n0,1,1\n0.001,1,1\n"), "");
 }
 
+/// An hour in seconds read as milliseconds, and milliseconds read as seconds: asked about, unless the unit is
+/// named.
+#[test]
+fn a_plausible_but_wrong_unit_is_asked_about() {
+    let said = |text: &str, options: ReadOptions| {
+        let notices = opened(text.as_bytes(), options).notices().join("\n");
+        notices.lines().find(|line| line.contains("are its times in")).map(str::to_owned)
+    };
+    let rows = |step: u64| -> String {
+        (0..300_u64).map(|row| MOONCAKE.replace(": 0,", &format!(": {},", row * step))).collect()
+    };
+    let asked = said(&rows(3), options()).expect("100 whole milliseconds of 300");
+    assert!(asked.contains("`--time-unit s`") && asked.contains("read in ms"), "{asked}");
+    assert_eq!(said(&rows(3), ReadOptions { time_unit: Some(TimeUnit::Ms), ..options() }), None);
+    assert_eq!(said(&rows(30), options()), None);
+    let native = |step: u64| -> String {
+        let rows = (0..300_u64).map(|row| format!("{},5,5\n", row * step));
+        std::iter::once("at_s,input_tok,output_tok\n".to_owned()).chain(rows).collect()
+    };
+    let asked = said(&native(3_000), options()).expect("gaps of 3000 s");
+    assert!(asked.contains("multiples of 1000") && asked.contains("`--time-unit ms`"), "{asked}");
+    assert_eq!(said(&native(30), options()), None);
+}
+
 #[test]
 fn progress_ends_at_the_whole_file() {
     let text = format!("{AZURE}{}", "2024-05-12 00:00:01,3,4\n".repeat(500_000));

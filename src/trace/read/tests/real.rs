@@ -71,6 +71,22 @@ fn mooncake_conversation() {
     assert_eq!(ids.iter().flat_map(|prefix| &prefix.blocks).sum::<u64>(), 23_407_000_830);
 }
 
+/// A question about the unit of times is for traces that are not as any of these.
+#[test]
+fn no_public_file_is_asked_about_its_unit() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/traces");
+    let Ok(folders) = std::fs::read_dir(&folder) else { return };
+    let files = folders.flatten().filter_map(|own| std::fs::read_dir(own.path()).ok());
+    let mut opened = 0;
+    for file in files.flatten().flatten().filter(|file| file.path().is_file()) {
+        let Ok(trace) = open(Input::File(file.path()), options()) else { continue };
+        opened += 1;
+        let asked = trace.notices().iter().find(|line| line.contains("--time-unit"));
+        assert_eq!(asked, None, "{}", file.path().display());
+    }
+    assert!(opened >= 20, "{opened} files");
+}
+
 /// Rows, tokens and last offset of a file of any format, in the order of its notices.
 #[track_caller]
 fn check_sums(
