@@ -194,6 +194,9 @@ pub(super) struct LimitArgs {
     /// Threads that send and receive (default: one per core)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(super) workers: Option<u16>,
+    /// Connections to dial before the first row (default: in a closed loop one a slot, else none)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    pub(super) predial: Option<u32>,
     /// Stamp arrivals by our own clock alone, not by the kernel's
     #[arg(long)]
     pub(super) no_rx_time: bool,

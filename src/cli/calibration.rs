@@ -118,6 +118,7 @@ fn setup(server: &SimulatedServer, workers: usize) -> anyhow::Result<Setup> {
         targets: vec![way.endpoint(Timeouts::default())],
         bodies: BodyMaker::new(Api::Chat, Prompter::new(0, "")),
         workers,
+        predial: 0,
         mode: Mode::Open,
         until: Nanos::MAX,
         drain: Drain::After(DRAIN),

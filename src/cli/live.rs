@@ -7,15 +7,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use super::client_watch::ClientWatch;
 use super::console::say;
 use super::server_count::ServerCount;
 use super::text_count::TextCounter;
-use super::threads::Threads;
-use super::{Exit, usage};
+use super::{Exit, predial, usage};
+use crate::client::Dialled;
 use crate::clock::{Anchor, monotonic};
 use crate::metrics::abort::{AbortReason, AbortWatch};
+use crate::metrics::client_figures::ClientFigures;
 use crate::metrics::fidelity::{SentFigures, SentTimes};
-use crate::metrics::health::CpuUse;
 use crate::metrics::little::InFlight;
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::Event;
@@ -28,8 +29,9 @@ pub(super) struct Live {
     recorder: Recorder,
     server: Option<ServerCount>,
     in_flight: InFlight,
-    threads: Threads,
+    client: ClientWatch,
     sent: SentTimes,
+    dialled: Option<Dialled>,
     texts: Option<TextFile>,
     counter: Option<TextCounter>,
     progress: Option<ProgressBar>,
@@ -51,8 +53,10 @@ pub(super) struct Finished {
     pub(super) server: Option<ServerCount>,
     pub(super) sent: Option<SentFigures>,
     pub(super) in_flight: InFlight,
-    /// What the client had of the processor, where the system tells.
-    pub(super) cpu: Option<CpuUse>,
+    /// What came of dialling before `t0`.
+    pub(super) dialled: Option<Dialled>,
+    /// What the machine told of the client.
+    pub(super) client: ClientFigures,
     /// When it started, if it did.
     pub(super) anchor: Option<Anchor>,
     /// Why it was stopped, if it was.
@@ -82,8 +86,9 @@ impl Live {
             recorder,
             server,
             in_flight: InFlight::default(),
-            threads: Threads::default(),
+            client: ClientWatch::new(),
             sent: SentTimes::default(),
+            dialled: None,
             texts,
             counter,
             progress,
@@ -102,6 +107,12 @@ impl Live {
     /// Takes one event; an error is one of writing results.
     pub(super) fn take(&mut self, event: Event<'_>) -> anyhow::Result<()> {
         match event {
+            Event::Dialled(dialled) => {
+                if let Some(words) = predial::warning(&dialled) {
+                    say(&format!("warning: {words}"));
+                }
+                self.dialled = Some(dialled);
+            }
             Event::Started(anchor) => {
                 self.started = Some(anchor);
                 self.recorder.starts(anchor.utc.0);
@@ -114,6 +125,7 @@ impl Live {
                 self.recorder.settled(before).context("cannot write results")?;
             }
             Event::Tick(shared) => {
+                self.client.hear(shared);
                 self.texts.as_mut().map_or(Ok(()), TextFile::flush)?;
                 if let Some(server) = &mut self.server {
                     server.take(&mut self.recorder).context("cannot write results")?;
@@ -131,8 +143,9 @@ impl Live {
     }
 
     fn sample_usage(&mut self, elapsed: Nanos) {
-        self.threads.look(elapsed);
-        if let Some(used) = usage::cpu() {
+        let used = usage::cpu();
+        self.client.look(elapsed, used);
+        if let Some(used) = used {
             self.recorder.cpu(elapsed, used);
         }
         if let Some(bytes) = usage::resident_bytes() {
@@ -214,7 +227,8 @@ impl Live {
             server: self.server,
             sent: self.sent.figures(),
             in_flight: self.in_flight,
-            cpu: self.threads.sum(),
+            dialled: self.dialled,
+            client: self.client.figures(),
             anchor: self.started,
             aborted: self.stopped,
             notice: self.counter.and_then(|counter| counter.notice()),

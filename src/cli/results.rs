@@ -8,13 +8,17 @@ use serde_json::json;
 use super::Exit;
 use super::args::RunArgs;
 use super::console::{complain, print, say};
+use super::predial;
 use super::prompts::Prepared;
 use super::server::Server;
 use super::server_count::{SERVER, ServerCount};
 use super::traffic::Traffic;
 use super::truth;
+use crate::client::Dialled;
 use crate::clock::Anchor;
-use crate::metrics::health::{ClientVerdict, CpuUse, HealthFacts};
+use crate::metrics::burst;
+use crate::metrics::client_figures::ClientFigures;
+use crate::metrics::health::{ClientVerdict, HealthFacts};
 use crate::metrics::little::InFlight;
 use crate::metrics::{Summary, Window};
 use crate::record::Outcome;
@@ -51,8 +55,10 @@ pub(super) struct Ending {
     pub(super) server: Option<ServerCount>,
     /// Requests in flight, counted in two ways.
     pub(super) in_flight: InFlight,
-    /// What the client had of the processor.
-    pub(super) cpu: Option<CpuUse>,
+    /// What came of dialling before `t0`.
+    pub(super) dialled: Option<Dialled>,
+    /// What the machine told of the client.
+    pub(super) client: ClientFigures,
 }
 
 impl<'a> Results<'a> {
@@ -119,11 +125,14 @@ impl<'a> Results<'a> {
         has_truth: bool,
         late_notices: &[String],
     ) -> anyhow::Result<Exit> {
-        let Recorded { summary, written, files, notices } = recorder.finish();
+        let Recorded { mut summary, written, files, notices } = recorder.finish();
+        summary.tell_of_client(&ending.client);
         self.manifest.notices.extend_from_slice(&notices);
         self.words.notices.extend(notices);
         let Ending { anchor, interrupted, stopped, aborted, server, in_flight, .. } = ending;
         self.manifest.fidelity = ending.fidelity;
+        self.manifest.predial = ending.dialled.as_ref().map(predial::manifest);
+        self.manifest.notices.extend(ending.dialled.as_ref().and_then(predial::warning));
         let is_aborted = aborted.is_some();
         let signal = interrupted.then(|| "a signal".to_owned());
         self.words.stopped = aborted.or(stopped);
@@ -138,16 +147,19 @@ impl<'a> Results<'a> {
             capped: self.args.shape.max_in_flight.is_some(),
             stopped,
             ttft_limit: None,
-            cpu: ending.cpu,
+            figures: ending.client,
         };
         let client = ClientVerdict::of(&summary, facts);
         self.words.client = Some(client.words());
+        if let Some(words) = burst::words(&summary, &client) {
+            self.manifest.notices.push(words.clone());
+            self.words.notices.push(words);
+        }
         self.manifest.verdicts = json!({ "client": {
             "verdict": client.word(),
             "limited": client.limited,
             "warnings": client.warnings,
-            "cpu_busiest_thread": ending.cpu.map(|cpu| cpu.busiest),
-            "cpu_waited_share": ending.cpu.map(|cpu| cpu.waited),
+            "figures": ending.client,
         }});
         self.manifest.clock = anchor.map(|anchor| ClockAnchor {
             t0_utc: anchor.utc.rfc3339(),

@@ -10,6 +10,7 @@ use super::ask::NotServed;
 use super::console::{complain, print, say};
 use super::content_args::Given;
 use super::live::{Finished, Live, stop_on_signals};
+use super::predial;
 use super::prompts::{self, Prepared};
 use super::reach::ways;
 use super::results::{Ending, Results};
@@ -208,13 +209,14 @@ fn replay(
         say(&format!("warning: {words}"));
     }
     let ran = replay::run(traffic.plan()?, &setup, &stop, |event| live.take(event));
-    let Finished { recorder, server: server_count, sent, in_flight, cpu, anchor, aborted, notice } =
-        live.finish();
+    let finished = live.finish();
+    let Finished { recorder, sent, anchor, aborted, notice, .. } = finished;
     let ending = Ending {
         anchor,
-        server: server_count,
-        in_flight,
-        cpu,
+        server: finished.server,
+        in_flight: finished.in_flight,
+        client: finished.client,
+        dialled: finished.dialled,
         interrupted: *stop.borrow() == Stop::All && ran.is_ok(),
         stopped: ran.as_ref().err().map(first_line),
         aborted: aborted.map(|reason| reason.to_string()),
@@ -336,6 +338,7 @@ fn setup(
     let mode = mode(args, traffic, facts);
     // A free slot takes the next row, whoever has it: so turns and slots are with one worker.
     let is_alone = mode != Mode::Open && has_turns(facts);
+    let workers = if is_alone { 1 } else { limits.workers.map_or(cores, usize::from) };
     let mut targets = server.endpoints(timeouts(args), retries(args), args.output.chunks);
     for target in &mut targets {
         target.route.rx_time &= !limits.no_rx_time;
@@ -343,7 +346,8 @@ fn setup(
     Setup {
         targets,
         bodies: bodies(args, given, server, started),
-        workers: if is_alone { 1 } else { limits.workers.map_or(cores, usize::from) },
+        predial: predial::count(limits.predial, mode, facts.map(|facts| facts.rows), workers),
+        workers,
         mode,
         until: until(args, traffic),
         drain: limits.drain.unwrap_or_default(),

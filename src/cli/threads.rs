@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::metrics::health::CpuUse;
 use crate::units::Nanos;
 
 /// An account: time on a core, and time waiting for one.
@@ -40,8 +39,9 @@ impl Threads {
         }
     }
 
-    /// What it comes to; `None` where the system does not tell.
-    pub(super) fn sum(&self) -> Option<CpuUse> {
+    /// What it comes to, as shares of time: how much the thread that ran most was on a core, and how much
+    /// of the time in which threads had work they waited for one. `None` where the system does not tell.
+    pub(super) fn sum(&self) -> Option<(f64, f64)> {
         let mut all = Account::default();
         let mut busiest: f64 = 0.0;
         for [(from, before), (to, after)] in self.seen.values() {
@@ -54,7 +54,7 @@ impl Threads {
             }
         }
         let wanted_s = (all.ran + all.waited).as_secs_f64();
-        (wanted_s > 0.0).then(|| CpuUse { busiest, waited: all.waited.as_secs_f64() / wanted_s })
+        (wanted_s > 0.0).then(|| (busiest, all.waited.as_secs_f64() / wanted_s))
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
         write("7", "2800000000 200000500 3\n");
         write("8", "0 0 0\n");
         threads.look_in(place.path(), Nanos::from_secs(3));
-        let sum = threads.sum().expect("a span");
-        assert!((sum.busiest - 0.9).abs() < 1e-9 && (sum.waited - 0.1).abs() < 1e-9, "{sum:?}");
+        let (busiest, waited) = threads.sum().expect("a span");
+        assert!((busiest - 0.9).abs() < 1e-9 && (waited - 0.1).abs() < 1e-9, "{busiest} {waited}");
     }
 }

@@ -77,7 +77,7 @@ struct Idle {
 
 /// The idle connections of one worker to one server.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub struct Pool {
     dial: Dial,
     clock: Clock,
     /// The one that rested longest first.
@@ -91,7 +91,9 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(dial: Dial, clock: Clock) -> Self {
+    /// None yet; they are dialled as they are needed.
+    #[must_use]
+    pub fn new(dial: Dial, clock: Clock) -> Self {
         let shared = dial.is_http2().then(Connections::default);
         let (closes_early, sweeping) = (Cell::default(), Cell::default());
         Self { dial, clock, idle: RefCell::default(), closes_early, sweeping, shared }
@@ -114,7 +116,7 @@ impl Pool {
             if found.wire.is_quiet() {
                 return Some((Link::Own(found.wire), found.terms));
             }
-            if now.since(found.since) < EARLY {
+            if found.terms.has_served() && now.since(found.since) < EARLY {
                 self.saw_early_close();
             }
         }
@@ -123,6 +125,11 @@ impl Pool {
     /// The server closed a connection that it had said nothing of closing.
     pub(super) fn saw_early_close(&self) {
         self.closes_early.set(true);
+    }
+
+    /// Whether requests share connections.
+    pub(super) fn is_shared(&self) -> bool {
+        self.shared.is_some()
     }
 
     /// A new connection.

@@ -39,7 +39,14 @@ pub(super) fn dial_failure(error: &io::Error) -> Failure {
     ) || [nix::libc::EMFILE, nix::libc::ENFILE, nix::libc::ENOBUFS]
         .iter()
         .any(|code| error.raw_os_error() == Some(*code));
-    Failure::new(if ours { Outcome::Client } else { Outcome::Connect }, error.to_string())
+    let remedy = match error.kind() {
+        io::ErrorKind::AddrNotAvailable => {
+            ": no local port is left for one more connection to this server (net.ipv4.ip_local_port_range)"
+        }
+        _ => "",
+    };
+    let outcome = if ours { Outcome::Client } else { Outcome::Connect };
+    Failure::new(outcome, format!("{error}{remedy}"))
 }
 
 /// An error with its causes, in one line.
@@ -57,4 +64,23 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
 /// What servers say goes into a cell of one line.
 pub(super) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(500).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lack_of_ours_is_no_fault_of_the_server() {
+        let check = |code, outcome, says: &str| {
+            let failure = dial_failure(&io::Error::from_raw_os_error(code));
+            assert_eq!(failure.outcome, outcome, "{}", failure.error);
+            assert!(failure.error.contains(says), "{}", failure.error);
+        };
+        check(nix::libc::EADDRNOTAVAIL, Outcome::Client, "ip_local_port_range");
+        check(nix::libc::EMFILE, Outcome::Client, "Too many open files");
+        check(nix::libc::ENOBUFS, Outcome::Client, "os error");
+        check(nix::libc::ECONNREFUSED, Outcome::Connect, "refused");
+        check(nix::libc::ENETUNREACH, Outcome::Connect, "unreachable");
+    }
 }

@@ -18,6 +18,7 @@ mod http2;
 mod keep_alive;
 mod limit;
 mod page;
+mod predial;
 mod probe;
 mod retry;
 mod route;
@@ -44,13 +45,14 @@ use crate::clock::Clock;
 use crate::record::StreamRecord;
 use crate::units::Nanos;
 
-pub use connect::Dial;
+pub use connect::{Dial, Pool};
 pub use engine::{Engine, Model, UnknownEngine};
 pub use exchange::HttpError;
 pub use framing::FramingError;
 pub use head::{HeadError, Headers, RequestHead};
 pub use http1::Http1Error;
 pub use page::{Page, Pages};
+pub use predial::Dialled;
 pub use probe::{Probe, ProbeError, ServerFacts};
 pub use retry::Retries;
 pub use route::{Hop, Route, Tunnel};
@@ -103,7 +105,7 @@ pub struct Endpoint {
 /// A worker's client for one server: its connections and its clock. Stays on its thread.
 #[derive(Debug)]
 pub struct Client {
-    pool: connect::Pool,
+    pool: Pool,
     clock: Clock,
     t0: Nanos,
     settings: Settings,
@@ -113,7 +115,12 @@ impl Client {
     /// A client whose records count from `t0`.
     #[must_use]
     pub fn new(dial: Dial, clock: Clock, t0: Nanos, settings: Settings) -> Rc<Self> {
-        let pool = connect::Pool::new(dial, clock.clone());
+        Self::over(Pool::new(dial, clock.clone()), clock, t0, settings)
+    }
+
+    /// The same with connections that are there already.
+    #[must_use]
+    pub fn over(pool: Pool, clock: Clock, t0: Nanos, settings: Settings) -> Rc<Self> {
         Rc::new(Self { pool, clock, t0, settings })
     }
 

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
 
 use super::stamped::{Stamped, Transport};
 use super::tls::Tls;
@@ -95,10 +95,9 @@ impl Hop {
         match self {
             Self::Tcp { host, port } => {
                 let stream = if host.eq_ignore_ascii_case("localhost") {
-                    let both = LOOPBACK.map(|address| SocketAddr::new(address, *port));
-                    TcpStream::connect(&both[..]).await?
+                    connect(LOOPBACK.map(|address| SocketAddr::new(address, *port))).await?
                 } else {
-                    TcpStream::connect((host.as_str(), *port)).await?
+                    connect(lookup_host((host.as_str(), *port)).await?).await?
                 };
                 stream.set_nodelay(true)?;
                 Ok(Transport::Tcp(stream))
@@ -106,6 +105,29 @@ impl Hop {
             Self::Unix(path) => Ok(Transport::Unix(UnixStream::connect(path).await?)),
         }
     }
+}
+
+/// Connects to the first of the addresses that can be reached.
+async fn connect(addresses: impl IntoIterator<Item = SocketAddr>) -> io::Result<TcpStream> {
+    let mut told = None;
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => told = Some(more_telling(told, (address, error))),
+        }
+    }
+    Err(told.map_or_else(|| io::Error::other("the name has no address"), |(_, error)| error))
+}
+
+/// Of two failures the earlier, but for one that only says that this machine has no IPv6.
+fn more_telling(
+    before: Option<(SocketAddr, io::Error)>,
+    now: (SocketAddr, io::Error),
+) -> (SocketAddr, io::Error) {
+    let says_nothing = |(address, error): &(SocketAddr, io::Error)| {
+        address.is_ipv6() && error.kind() == io::ErrorKind::AddrNotAvailable
+    };
+    before.filter(|before| !says_nothing(before)).unwrap_or(now)
 }
 
 impl Tunnel {
@@ -139,5 +161,27 @@ impl Tunnel {
             Some(status) if status.len() == 3 && status.starts_with('2') => Ok(()),
             _ => Err(io::Error::other(format!("the proxy refused the tunnel: {line}"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_that_is_missing_here_hides_no_other_failure() {
+        use io::ErrorKind::{AddrNotAvailable, ConnectionRefused, TimedOut};
+        let [four, six] = LOOPBACK.map(|address| SocketAddr::new(address, 1));
+        let check = |failures: &[(SocketAddr, io::ErrorKind)], expect| {
+            let failures = failures.iter().map(|(address, kind)| (*address, (*kind).into()));
+            let told = failures.fold(None, |told, now| Some(more_telling(told, now)));
+            assert_eq!(told.expect("a failure").1.kind(), expect);
+        };
+        check(&[(four, ConnectionRefused), (six, AddrNotAvailable)], ConnectionRefused);
+        check(&[(six, AddrNotAvailable), (four, ConnectionRefused)], ConnectionRefused);
+        check(&[(six, AddrNotAvailable)], AddrNotAvailable);
+        // No port is left, though nobody listens on the other family.
+        check(&[(four, AddrNotAvailable), (six, ConnectionRefused)], AddrNotAvailable);
+        check(&[(four, TimedOut), (six, ConnectionRefused)], TimedOut);
     }
 }

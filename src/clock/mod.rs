@@ -8,6 +8,8 @@
 mod anchor;
 #[cfg(target_os = "linux")]
 mod kernel_timer;
+#[cfg(target_os = "linux")]
+mod short_slice;
 #[cfg(not(target_os = "linux"))]
 mod thread_timer;
 mod timers;
@@ -34,6 +36,12 @@ use timers::Timers;
 /// A kernel timer wakes 30 to 60 µs late on an idle machine; a spin this long hides that and costs
 /// at most 8% of a core at 1,000 sends a second.
 const SPIN: Nanos = Nanos(80_000);
+
+/// Asks the system to run this thread as soon as it wakes, where it can be asked.
+pub fn wake_at_once() {
+    #[cfg(target_os = "linux")]
+    short_slice::ask();
+}
 
 /// A handle on time; cheap to clone. One per thread in real time, one in all in virtual time.
 #[derive(Clone, Debug)]

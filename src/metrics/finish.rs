@@ -7,7 +7,7 @@ use super::gather::Metrics;
 use super::ledger::{Account, Booked};
 use super::line::{Interval, Line};
 use super::metric::{Metric, Unit};
-use super::part::{Itl, Part};
+use super::part::{Part, Pooled};
 use super::summary::{ALL, MEASURED, Summary};
 use super::tally::Tally;
 use crate::record::Outcome;
@@ -23,6 +23,7 @@ struct Scopes {
 }
 
 pub(super) fn summary(metrics: Metrics) -> Summary {
+    let behind = metrics.backlog.worst();
     let Metrics { window, marks, classes, mut warmup, mut measured, booked, exact, .. } = metrics;
     let mut scopes = Scopes {
         measured: (MEASURED.into(), Vec::new()),
@@ -41,18 +42,24 @@ pub(super) fn summary(metrics: Metrics) -> Summary {
     let end = marks.last_due;
     let length = end.map(|end| end.since(window.warmup)).filter(|length| *length > Nanos::ZERO);
     let basis = if exact { Basis::Exact } else { Basis::Histogram };
-    let rates = Rates { length, basis };
+    let sent_length = length
+        .map(|length| length.max(marks.last_sent.map_or(length, |last| last.since(window.warmup))));
+    let rates = Rates { length, sent_length, basis };
     let tally = scopes.rates(rates, &measured, &booked);
     let mut all = tally.clone();
     all.merge(&warmup.tally);
     scopes.all.1.push(total_rate(&scopes.all.0, &warmup, &measured, marks.last_token));
     counts(&mut scopes.all.1, &scopes.all.0, &all);
+    let rows_behind = behind.map(|behind| behind.rows as f64);
+    let line = Line::single("send_backlog", &scopes.all.0, Unit::Count, None, rows_behind);
+    scopes.all.1.push(line);
     Summary {
         warmup: window.warmup,
         first_due: marks.first_due,
         last_due: end,
         last_token: marks.last_token,
         end: marks.end,
+        behind,
         measured: tally,
         all,
         lines: scopes.into_lines(),
@@ -88,31 +95,32 @@ impl Scopes {
         let line = |name: &str, scope: &Arc<str>, values: &mut Distribution| {
             Line::of(name, scope, Unit::Ms, values, Interval::None)
         };
-        let describe =
-            |(scope, lines): &mut (Arc<str>, Vec<Line>), gap: &mut Distribution, itl: &mut Itl| {
-                let (shared, n) = (gap.zeros(), gap.n());
-                lines.push(line("gap_ms", scope, gap));
-                // Token events of one read bear one stamp: what came before the last of them is lost.
-                let share = (n > 0).then(|| shared as f64 / n as f64);
-                lines.push(Line::single("shared_read_share", scope, Unit::Share, Some(n), share));
-                if let Some(values) = itl.claimed() {
-                    lines.push(line("itl_ms", scope, values));
-                }
+        let describe = |(scope, lines): &mut (Arc<str>, Vec<Line>), pooled: &mut Pooled| {
+            let share = |name: &str, n: u64, share: Option<f64>| {
+                Line::single(name, scope, Unit::Share, Some(n), share)
             };
-        let mut all_gaps = Distribution::pooled();
-        let mut all_itl = Itl::default();
-        for (class, part) in self.classes.iter_mut().zip(measured) {
-            let (mut gap, mut itl) = (std::mem::take(&mut part.gap), std::mem::take(&mut part.itl));
-            if let Some(class) = class {
-                describe(class, &mut gap, &mut itl);
+            let Pooled { gap, itl, streams } = pooled;
+            let (shared, n) = (gap.zeros(), gap.n());
+            lines.push(line("gap_ms", scope, gap));
+            // Token events of one read bear one stamp: what came before the last of them is lost.
+            let shared = (n > 0).then(|| shared as f64 / n as f64);
+            lines.push(share("shared_read_share", n, shared));
+            lines.push(share("bursty_share", streams.told, streams.bursty_share()));
+            if let Some(values) = itl.claimed() {
+                lines.push(line("itl_ms", scope, values));
             }
-            all_gaps.merge(gap);
-            all_itl.merge(itl);
+        };
+        let mut all = Pooled::default();
+        for (class, part) in self.classes.iter_mut().zip(measured) {
+            let mut pooled = std::mem::take(&mut part.pooled);
+            if let Some(class) = class {
+                describe(class, &mut pooled);
+            }
+            all.merge(pooled);
         }
-        describe(&mut self.measured, &mut all_gaps, &mut all_itl);
-        all_gaps.merge(std::mem::take(&mut warmup.gap));
-        all_itl.merge(std::mem::take(&mut warmup.itl));
-        describe(&mut self.all, &mut all_gaps, &mut all_itl);
+        describe(&mut self.measured, &mut all);
+        all.merge(std::mem::take(&mut warmup.pooled));
+        describe(&mut self.all, &mut all);
     }
 
     /// The rates over the window; returns the counts of all measured rows.
@@ -149,13 +157,16 @@ impl Scopes {
 struct Rates {
     /// Length of the measured window, when it has one.
     length: Option<Nanos>,
+    /// The same, up to the last send where that was later.
+    sent_length: Option<Nanos>,
     /// Whether the tokens inside it were counted to the last one.
     basis: Basis,
 }
 
 impl Rates {
     fn lines(self, lines: &mut Vec<Line>, scope: &Arc<str>, tally: &Tally, tokens: Booked) {
-        let per_s = |n: u64| self.length.map(|length| n as f64 / length.as_secs_f64());
+        let over = |n: u64, length: Option<Nanos>| length.map(|span| n as f64 / span.as_secs_f64());
+        let per_s = |n: u64| over(n, self.length);
         let mut token_rate = |name: &str, account: Account| {
             let n = tokens.of(account);
             let known = account != Account::Input || tokens.of(Account::Uncounted) == 0;
@@ -171,6 +182,8 @@ impl Rates {
         for (name, n) in [("request_s", finished), ("offered_s", tally.due())] {
             lines.push(Line::single(name, scope, Unit::ReqS, Some(n), per_s(n)));
         }
+        let sent = over(tally.sent, self.sent_length);
+        lines.push(Line::single("sent_s", scope, Unit::ReqS, Some(tally.sent), sent));
     }
 }
 

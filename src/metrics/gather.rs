@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::backlog::Backlog;
 use super::finish;
 use super::interval::{Interval, IntervalPhase, Key, Pending, Quantity};
 use super::ledger::{Account, Booked, Ledger, Settled, spread};
@@ -37,6 +38,8 @@ pub struct Window {
 pub(super) struct Marks {
     pub(super) first_due: Option<Nanos>,
     pub(super) last_due: Option<Nanos>,
+    /// Of measured rows.
+    pub(super) last_sent: Option<Nanos>,
     pub(super) last_token: Option<Nanos>,
     pub(super) end: Option<Nanos>,
 }
@@ -55,6 +58,7 @@ pub struct Metrics {
     pub(super) booked: Vec<Booked>,
     /// Whether those are counted to the last one.
     pub(super) exact: bool,
+    pub(super) backlog: Backlog,
     outputs: Ledger,
     inputs: Ledger,
     pending: Pending,
@@ -76,6 +80,7 @@ impl Metrics {
             measured: vec![Part::new(limit)],
             booked: vec![Booked::default()],
             exact: true,
+            backlog: Backlog::default(),
             outputs: ledger(),
             inputs: ledger(),
             pending: Pending::default(),
@@ -94,7 +99,7 @@ impl Metrics {
         let key = Key { index: 0, class, phase, quantity: Quantity::Gap, exact: true };
         let rows = Key { quantity: Quantity::Rows, ..key };
         self.pending.count(rows, row.scheduled.unwrap_or_default(), 1);
-        self.pending.add_gaps(key, row, &record.tokens);
+        self.pending.add_gaps(key, row, record);
         self.book_output(class, row, record);
     }
 
@@ -151,15 +156,18 @@ impl Metrics {
         self.exact &= key.exact;
         let inside = key.phase == IntervalPhase::Measured;
         let part = if inside { &mut self.measured[key.class] } else { &mut self.warmup };
+        let pooled = &mut part.pooled;
         let booked = &mut self.booked[key.class];
         match key.quantity {
-            Quantity::Gap => part.gap.absorb(pool),
+            Quantity::Gap => pooled.gap.absorb(pool),
             Quantity::GapItl => {
-                part.gap.absorb(pool);
-                part.itl.pool.absorb(pool);
+                pooled.gap.absorb(pool);
+                pooled.itl.pool.absorb(pool);
             }
-            Quantity::Itl => part.itl.pool.absorb(pool),
-            Quantity::ItlUnknown => part.itl.unknown += pool.n,
+            Quantity::Itl => pooled.itl.pool.absorb(pool),
+            Quantity::ItlUnknown => pooled.itl.unknown += pool.n,
+            Quantity::Streams => pooled.streams.told += pool.n,
+            Quantity::Bursty => pooled.streams.bursty += pool.n,
             Quantity::Output if inside => booked.put(Account::Output, pool.n),
             Quantity::Wasted if inside => booked.put(Account::Wasted, pool.n),
             Quantity::Output | Quantity::Wasted | Quantity::Rows => {}
@@ -169,6 +177,7 @@ impl Metrics {
     fn add_row_of(&mut self, row: &Row) -> usize {
         let class = self.class_of(row.class.as_ref());
         self.mark(row);
+        self.backlog.add(row);
         let part = match row.phase {
             Phase::Warmup => &mut self.warmup,
             Phase::Measured => &mut self.measured[class],
@@ -205,6 +214,9 @@ impl Metrics {
         marks.first_due = Some(marks.first_due.map_or(due, |first| first.min(due)));
         marks.last_due = marks.last_due.max(Some(due));
         let after_due = |span: Option<Nanos>| span.map(|span| due + span);
+        if row.phase == Phase::Measured {
+            marks.last_sent = marks.last_sent.max(after_due(row.lag));
+        }
         marks.last_token = marks.last_token.max(after_due(row.e2e));
         let ends = [Some(due), after_due(row.e2e), after_due(row.close)];
         marks.end = ends.into_iter().fold(marks.end, Option::max);

@@ -4,6 +4,7 @@
 //! the time that arrivals waited for us where that is known. What a server does, stalls and bursts
 //! included, is no part of it. Deliberately absent: the exit code, and any reading of the machine.
 
+use super::client_figures::ClientFigures;
 use super::line::Line;
 use super::percentile::Percentile;
 use super::summary::{ALL, MEASURED, Summary};
@@ -23,6 +24,12 @@ const WAIT_LIMIT: f64 = 0.2;
 /// where something was late or lay unread for longer than this at p99.
 const WAIT_FELT_MS: f64 = 2.0;
 
+/// A control group that holds the client back for more than this share of the time gives it too little.
+const THROTTLED_LIMIT: f64 = 0.01;
+
+/// More than this share of what is limited in use is worth a warning.
+const SCARCE_SHARE: f64 = 0.9;
+
 /// What the figures do not tell of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HealthFacts {
@@ -32,17 +39,8 @@ pub struct HealthFacts {
     pub stopped: bool,
     /// The strictest limit on the time to first token, where one is given.
     pub ttft_limit: Option<Nanos>,
-    /// What the client's threads had of the processor, where the system tells.
-    pub cpu: Option<CpuUse>,
-}
-
-/// Shares of time, 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct CpuUse {
-    /// On a core, of the thread that was so most.
-    pub busiest: f64,
-    /// Waiting for a core, of the time in which threads had work.
-    pub waited: f64,
+    /// What the machine told of the client.
+    pub figures: ClientFigures,
 }
 
 /// Whether the client was the bottleneck.
@@ -61,6 +59,7 @@ impl ClientVerdict {
         let mut verdict = Self::default();
         if !facts.capped {
             verdict.lag(summary, facts.ttft_limit);
+            verdict.behind(summary);
         }
         if let Some(error) = summary.all.first_errors.get(&Outcome::Client) {
             let n = summary.all.count(Outcome::Client);
@@ -74,30 +73,63 @@ impl ClientVerdict {
         }
         verdict.cpu(summary, facts);
         if let Some((ms, which)) = summary.line("rx_delay_ms", ALL).and_then(high) {
-            let words = format!("arrivals waited {ms:.1} ms ({which}) to be read");
-            if ms > LAG_LIMIT_MS {
-                verdict.limited.push(words);
-            } else if ms > LAG_WARNING_MS {
-                verdict.warnings.push(words);
+            verdict.delay(ms, format!("arrivals waited {ms:.1} ms ({which}) to be read"));
+        }
+        // A short run has beats enough for a longest one, which any machine has.
+        if let Some(ms) = facts.figures.heartbeat_ms.and_then(|heartbeat| heartbeat.p99) {
+            verdict.delay(ms, format!("its workers woke {ms:.1} ms late (p99)"));
+        }
+        verdict.scarcity(&facts.figures);
+        verdict
+    }
+
+    /// Something waited for us so long.
+    fn delay(&mut self, ms: f64, words: String) {
+        if ms > LAG_LIMIT_MS {
+            self.limited.push(words);
+        } else if ms > LAG_WARNING_MS {
+            self.warnings.push(words);
+        }
+    }
+
+    /// What may give out next; where it did, there are rows that say so.
+    fn scarcity(&mut self, figures: &ClientFigures) {
+        let ClientFigures { fds, fds_limit, ports, ports_limit, .. } = *figures;
+        for (what, used, limit, remedy) in [
+            ("descriptors", fds, fds_limit, "ulimit -n raises it"),
+            ("local ports", ports, ports_limit, "net.ipv4.ip_local_port_range widens it"),
+        ] {
+            let Some((used, limit)) = used.zip(limit) else { continue };
+            if used as f64 > limit as f64 * SCARCE_SHARE {
+                self.warnings.push(format!("up to {used} of {limit} {what} were taken ({remedy})"));
             }
         }
-        verdict
     }
 
     /// Whether it lacked processor time, and whose fault that is.
     fn cpu(&mut self, summary: &Summary, facts: HealthFacts) {
-        let Some(cpu) = facts.cpu else { return };
-        if cpu.busiest > BUSY_LIMIT {
-            let percent = cpu.busiest * 100.0;
+        let ClientFigures { thread_cpu_share, cpu_wait_share, .. } = facts.figures;
+        if let Some(busiest) = thread_cpu_share.filter(|share| *share > BUSY_LIMIT) {
+            let percent = busiest * 100.0;
             self.limited
                 .push(format!("processor: one of its threads ran {percent:.0}% of the time"));
+        }
+        let throttled = facts.figures.cpu_throttled_share.filter(|share| *share > THROTTLED_LIMIT);
+        if let Some(share) = throttled {
+            let percent = share * 100.0;
+            let cores = facts.figures.cpu_allowed;
+            let allowed = cores.map_or_else(String::new, |n| format!(" (it allows {n:.2} cores)"));
+            self.limited.push(format!(
+                "processor: its control group held it back for {percent:.1}% of the time{allowed}"
+            ));
         }
         // Of few rows one alone may have been late, whatever the rest of the machine does.
         let felt = |name, scope| summary.line(name, scope)?.percentile(Percentile::P99);
         let lag = felt("lag_ms", MEASURED).filter(|_| !facts.capped);
         let worst = lag.into_iter().chain(felt("rx_delay_ms", ALL)).fold(0.0, f64::max);
-        if cpu.waited > WAIT_LIMIT && worst > WAIT_FELT_MS {
-            let percent = cpu.waited * 100.0;
+        let waited = cpu_wait_share.filter(|share| *share > WAIT_LIMIT);
+        if let Some(waited) = waited.filter(|_| worst > WAIT_FELT_MS) {
+            let percent = waited * 100.0;
             self.limited.push(format!(
                 "processor: its threads waited for a core {percent:.0}% of the time that they had work, since \
                  others use it too"
@@ -115,6 +147,19 @@ impl ClientVerdict {
             self.limited.push(format!("{words}, more than a tenth of the limit on TTFT"));
         } else if ms > LAG_WARNING_MS {
             self.warnings.push(words);
+        }
+    }
+
+    /// Whether the schedule bent somewhere, though most rows may have left in time.
+    fn behind(&mut self, summary: &Summary) {
+        let latest_ms = summary.line("lag_ms", ALL).and_then(|line| line.max);
+        if let Some(behind) = summary.behind.filter(|behind| behind.rows > 0)
+            && latest_ms.is_some_and(|ms| ms > LAG_LIMIT_MS)
+        {
+            let (rows, at_s) = (behind.rows, behind.at_s);
+            self.warnings.push(format!(
+                "the schedule bent: {rows} requests that were due had not left at {at_s} s"
+            ));
         }
     }
 
@@ -150,94 +195,4 @@ fn high(line: &Line) -> Option<(f64, &'static str)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::{Metrics, Window};
-    use super::*;
-    use crate::record::{Kind, Row, StreamRecord};
-
-    /// 400 rows, sent so late, each with a second token after so long; the first `odd` rows are `outcome`.
-    fn judged(
-        lag_ms: u64,
-        gap_ms: u64,
-        odd: u64,
-        outcome: Outcome,
-        facts: HealthFacts,
-    ) -> ClientVerdict {
-        let mut metrics = Metrics::new(Window::default());
-        for row in 0..400 {
-            let due = Nanos::from_millis(row * 10);
-            let sent = due + Nanos::from_millis(lag_ms);
-            let outcome = if row < odd { outcome } else { Outcome::Ok };
-            let mut record = StreamRecord {
-                row,
-                due,
-                sent: (outcome != Outcome::Unsent).then_some(sent),
-                outcome,
-                error: (outcome != Outcome::Ok).then(|| "Too many open files".to_owned()),
-                ..StreamRecord::default()
-            };
-            if outcome == Outcome::Ok {
-                for at in [100, 100 + gap_ms] {
-                    record.tokens.push(sent + Nanos::from_millis(at), Kind::Content, None);
-                }
-            }
-            metrics.add(&Row::of(&record, Nanos::ZERO), &record);
-        }
-        ClientVerdict::of(&metrics.finish(), facts)
-    }
-
-    #[test]
-    fn lag_decides_by_its_own_limits_and_by_those_on_ttft() {
-        let none = HealthFacts::default();
-        let check = |lag_ms, facts, limited, warned| {
-            let verdict = judged(lag_ms, 20, 0, Outcome::Ok, facts);
-            let found = (verdict.is_limited(), !verdict.warnings.is_empty());
-            assert_eq!(found, (limited, warned), "{lag_ms} ms: {}", verdict.words());
-        };
-        check(1, none, false, false);
-        check(6, none, false, true);
-        check(51, none, true, false);
-        let strict = HealthFacts { ttft_limit: Some(Nanos::from_millis(200)), ..none };
-        check(21, strict, true, false);
-        check(19, strict, false, true);
-        // Who holds rows back on purpose makes them late on purpose.
-        check(5_000, HealthFacts { capped: true, ..none }, false, false);
-    }
-
-    #[test]
-    fn a_server_that_stalls_or_comes_in_bursts_is_no_fault_of_ours() {
-        for gap_ms in [0, 60_000] {
-            let verdict = judged(0, gap_ms, 0, Outcome::Ok, HealthFacts::default());
-            assert_eq!(verdict.words(), "ok");
-        }
-        for outcome in [Outcome::Connect, Outcome::Timeout, Outcome::Http(503)] {
-            assert_eq!(judged(0, 20, 50, outcome, HealthFacts::default()).words(), "ok");
-        }
-    }
-
-    #[test]
-    fn a_starved_client_is_told_from_a_busy_machine_that_it_does_not_feel() {
-        let with = |lag_ms, busiest, waited| {
-            let cpu = Some(CpuUse { busiest, waited });
-            judged(lag_ms, 20, 0, Outcome::Ok, HealthFacts { cpu, ..HealthFacts::default() })
-        };
-        assert!(with(3, 0.4, 0.5).words().starts_with("limited (processor: its threads waited"));
-        assert_eq!(with(1, 0.4, 0.5).words(), "ok");
-        assert!(!with(3, 0.4, 0.1).is_limited());
-        assert!(with(0, 0.97, 0.0).words().contains("ran 97% of the time"));
-    }
-
-    #[test]
-    fn what_ran_out_and_what_was_never_sent_limit_it() {
-        let none = HealthFacts::default();
-        let words = judged(0, 20, 3, Outcome::Client, none).words();
-        assert_eq!(
-            words,
-            "limited (3 requests found no room on this machine: Too many open files)"
-        );
-        assert!(judged(0, 20, 1, Outcome::Unsent, none).is_limited());
-        for facts in [HealthFacts { stopped: true, ..none }, HealthFacts { capped: true, ..none }] {
-            assert!(!judged(0, 20, 1, Outcome::Unsent, facts).is_limited());
-        }
-    }
-}
+mod tests;

@@ -10,8 +10,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::burst::came_in_bursts;
 use super::pool::Pool;
-use crate::record::{Outcome, Row, TokenSource, TokenTimes};
+use crate::record::{Outcome, Row, StreamRecord, TokenSource};
 use crate::units::{NS_PER_S, Nanos};
 
 /// Length of an interval.
@@ -43,6 +44,10 @@ pub enum Quantity {
     Output,
     /// Tokens of failed rows.
     Wasted,
+    /// Streams that tell whether they came in bursts, by their last token event.
+    Streams,
+    /// Those of them that did.
+    Bursty,
     /// Rows, by due time: how far the pieces go.
     Rows,
 }
@@ -82,13 +87,15 @@ impl IntervalPhase {
 }
 
 impl Quantity {
-    const WORDS: [(Self, &str); 7] = [
+    const WORDS: [(Self, &str); 9] = [
         (Self::Gap, "gap_ms"),
         (Self::GapItl, "gap_itl_ms"),
         (Self::Itl, "itl_ms"),
         (Self::ItlUnknown, "itl_unknown"),
         (Self::Output, "output_tok"),
         (Self::Wasted, "wasted_tok"),
+        (Self::Streams, "streams"),
+        (Self::Bursty, "bursty_streams"),
         (Self::Rows, "rows"),
     ];
 
@@ -156,9 +163,17 @@ impl Pending {
     }
 
     /// Adds the gaps of a stream, where its row takes part in latencies.
-    pub(super) fn add_gaps(&mut self, key: Key, row: &Row, tokens: &TokenTimes) {
+    pub(super) fn add_gaps(&mut self, key: Key, row: &Row, record: &StreamRecord) {
         if row.outcome != Outcome::Ok && !row.outcome.is_censored() {
             return;
+        }
+        let tokens = &record.tokens;
+        let last = tokens.last().unwrap_or_default();
+        if let Some(bursty) = came_in_bursts(record) {
+            self.count(Key { quantity: Quantity::Streams, ..key }, last, 1);
+            if bursty {
+                self.count(Key { quantity: Quantity::Bursty, ..key }, last, 1);
+            }
         }
         let gaps = || tokens.arrivals().skip(1).zip(tokens.gaps());
         let key = |quantity| Key { quantity, ..key };
@@ -182,7 +197,6 @@ impl Pending {
             });
             self.record(key(Quantity::Itl), each);
         } else if row.outcome == Outcome::Ok {
-            let last = tokens.last().unwrap_or_default();
             self.count(key(Quantity::ItlUnknown), last, 1);
         }
         // A row that we cut never came to its count, which says nothing about the server: its gap

@@ -115,9 +115,14 @@ impl Line {
     /// One of [`Percentile::REPORTED`].
     #[must_use]
     pub fn percentile(&self, wanted: Percentile) -> Option<f64> {
-        let place =
-            Percentile::REPORTED.iter().position(|(percentile, _)| *percentile == wanted)?;
-        self.percentiles[place]
+        self.percentiles[place(wanted)?]
+    }
+
+    /// Fills in one of [`Percentile::REPORTED`].
+    pub(super) fn set_percentile(&mut self, percentile: Percentile, value: Option<f64>) {
+        if let Some(place) = place(percentile) {
+            self.percentiles[place] = value;
+        }
     }
 
     /// Whether there are values enough to bound this percentile. Where there are and it is empty all
@@ -138,6 +143,11 @@ impl Line {
             Stat::Percentile(percentile) => self.percentile(percentile),
         }
     }
+}
+
+/// Where a percentile stands among those reported.
+fn place(wanted: Percentile) -> Option<usize> {
+    Percentile::REPORTED.iter().position(|(percentile, _)| *percentile == wanted)
 }
 
 /// A figure of a [`Line`].

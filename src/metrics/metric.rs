@@ -24,6 +24,8 @@ pub enum Unit {
     Share,
     /// A plain count.
     Count,
+    /// Cores of the processor.
+    Cores,
 }
 
 impl Unit {
@@ -37,6 +39,7 @@ impl Unit {
             Self::ReqS => "req/s",
             Self::Share => "share",
             Self::Count => "count",
+            Self::Cores => "cores",
         }
     }
 
@@ -44,7 +47,7 @@ impl Unit {
     pub(super) fn parts(self) -> f64 {
         match self {
             Self::Ms | Self::TokS => MILLION as f64,
-            Self::Tok | Self::ReqS | Self::Share | Self::Count => 1.0,
+            Self::Tok | Self::ReqS | Self::Share | Self::Count | Self::Cores => 1.0,
         }
     }
 }

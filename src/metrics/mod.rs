@@ -15,6 +15,7 @@
 //! - **`gap_ms`, `itl_ms`** pool the gaps of all `ok` rows and of rows cut by us as far as they came;
 //!   such a row has one gap more of unknown length, which is censored. Where a running count stood
 //!   still over an event, `itl_ms` lends its gap to the next event that moved it.
+//! - **`bursty_share`** is over the same rows as `gap_ms`, those of 16 token events or more.
 //! - **`decode_tok_s`, `e2e_tok_s`** are per request; cut-off ones rank *below* all measured values.
 //! - **`input_tok_s`** counts the prompts of `ok` rows when their first token came; it is empty when
 //!   the server left one of them uncounted.
@@ -25,7 +26,10 @@
 //! Deliberately absent: files, words for people, a clock, tokens guessed from what was asked for.
 
 pub mod abort;
+mod backlog;
 pub mod binomial;
+pub mod burst;
+pub mod client_figures;
 mod distribution;
 pub mod fidelity;
 mod finish;
@@ -46,6 +50,7 @@ mod tests;
 pub mod timeline;
 mod values;
 
+pub use backlog::Behind;
 pub use distribution::{Basis, CensoredRank, Distribution, EXACT_LIMIT, HISTOGRAM_ERROR};
 pub use gather::{CLASS_LIMIT, Metrics, OTHER_CLASS, Window};
 pub use interval::{INTERVAL_S, Interval, IntervalPhase, Quantity};

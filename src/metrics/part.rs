@@ -31,13 +31,49 @@ impl Default for Itl {
     }
 }
 
+/// Streams that tell whether they came in bursts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Streams {
+    pub(super) told: u64,
+    pub(super) bursty: u64,
+}
+
+impl Streams {
+    pub(super) fn bursty_share(self) -> Option<f64> {
+        (self.told > 0).then(|| self.bursty as f64 / self.told as f64)
+    }
+}
+
+/// What comes in pieces: figures pooled over token events, and over streams.
+#[derive(Clone, Debug)]
+pub(super) struct Pooled {
+    pub(super) gap: Distribution,
+    pub(super) itl: Itl,
+    pub(super) streams: Streams,
+}
+
+impl Default for Pooled {
+    fn default() -> Self {
+        let (itl, streams) = (Itl::default(), Streams::default());
+        Self { gap: Distribution::pooled(), itl, streams }
+    }
+}
+
+impl Pooled {
+    pub(super) fn merge(&mut self, other: Self) {
+        self.gap.merge(other.gap);
+        self.itl.merge(other.itl);
+        self.streams.told += other.streams.told;
+        self.streams.bursty += other.streams.bursty;
+    }
+}
+
 /// Counts and distributions of one part.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) tally: Tally,
     pub(super) by_metric: [Distribution; Metric::ALL.len()],
-    pub(super) gap: Distribution,
-    pub(super) itl: Itl,
+    pub(super) pooled: Pooled,
     /// Completion tokens of rows that did not fail.
     pub(super) kept_tok: u64,
 }
@@ -47,8 +83,7 @@ impl Part {
         let mut part = Self {
             tally: Tally::default(),
             by_metric: Metric::ALL.map(|metric| Distribution::new(metric.censored_rank())),
-            gap: Distribution::pooled(),
-            itl: Itl::default(),
+            pooled: Pooled::default(),
             kept_tok: 0,
         };
         part.set_limit(limit);
@@ -77,8 +112,8 @@ impl Part {
     /// A stream that we cut off while it owed more tokens, or may have, has one gap of unknown length.
     pub(super) fn cut_gap(&mut self, row: &Row) {
         if row.outcome.is_censored() && row.output_tok_asked.is_none_or(|asked| asked > 1) {
-            self.gap.censor();
-            self.itl.pool.censor();
+            self.pooled.gap.censor();
+            self.pooled.itl.pool.censor();
         }
     }
 }

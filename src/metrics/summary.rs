@@ -1,5 +1,6 @@
 //! The figures of a run, as plain data: what `summary.csv` and the console say.
 
+use super::backlog::Behind;
 use super::line::{Line, Stat};
 use super::tally::Tally;
 use crate::units::Nanos;
@@ -22,6 +23,8 @@ pub struct Summary {
     pub last_token: Option<Nanos>,
     /// When the last row ended.
     pub end: Option<Nanos>,
+    /// The second in which the sends were furthest behind the schedule; `None` where that is not known.
+    pub behind: Option<Behind>,
     /// Counts over the rows due inside the measured window.
     pub measured: Tally,
     /// Counts over all rows.

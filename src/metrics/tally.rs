@@ -32,6 +32,8 @@ impl AskedGot {
 pub struct Tally {
     /// Rows by outcome.
     pub outcomes: BTreeMap<Outcome, u64>,
+    /// Rows that were sent.
+    pub sent: u64,
     /// Prompt tokens asked for, over all rows that asked for a number.
     pub input_tok_asked: u64,
     /// Completion tokens asked for, over all rows.
@@ -61,6 +63,7 @@ pub struct Tally {
 impl Tally {
     pub(super) fn add(&mut self, row: &Row) {
         *self.outcomes.entry(row.outcome).or_default() += 1;
+        self.sent += u64::from(row.lag.is_some() && row.scheduled.is_some());
         let input_asked = row.input_tok_asked.map(u64::from);
         self.input_tok_asked += input_asked.unwrap_or(0);
         self.output_asked.add(row.output_tok_asked);
@@ -101,6 +104,7 @@ impl Tally {
         for (outcome, count) in &other.outcomes {
             *self.outcomes.entry(*outcome).or_default() += count;
         }
+        self.sent += other.sent;
         self.input_tok_asked += other.input_tok_asked;
         self.output_asked.merge(other.output_asked);
         self.input_tok += other.input_tok;

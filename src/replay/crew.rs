@@ -1,5 +1,6 @@
 //! The workers of a run: started together, led from the caller's thread, joined at the end.
 
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,13 +12,14 @@ use tokio::sync::{oneshot, watch};
 
 use super::drain::{Shared, Stop};
 use super::gate::Capped;
+use super::heartbeat::{Beats, beat};
 use super::job::Job;
 use super::lookahead::Lookahead;
 use super::source::{ClosedLoop, FixedSchedule, Source, Turns};
 use super::worker::Worker;
 use super::{Event, Mode, Setup};
-use crate::client::{Client, Dial, Endpoint};
-use crate::clock::{Anchor, Clock, monotonic};
+use crate::client::{Client, Dial, Dialled, Endpoint, Pool};
+use crate::clock::{Anchor, Clock, monotonic, wake_at_once};
 use crate::record::StreamRecord;
 use crate::units::{NS_PER_MS, Nanos};
 
@@ -38,8 +40,8 @@ pub(super) struct Crew<'scope> {
     threads: Vec<ScopedJoinHandle<'scope, io::Result<()>>>,
     /// One a worker: its `t0`.
     starts: Vec<oneshot::Sender<Nanos>>,
-    /// Says something once per worker that is ready.
-    ready: Receiver<()>,
+    /// Says something once per worker that is ready: what it has dialled.
+    ready: Receiver<Dialled>,
     records: Receiver<Box<StreamRecord>>,
     shared: Arc<Shared>,
 }
@@ -59,6 +61,7 @@ impl<'scope> Crew<'scope> {
             let (start, started) = oneshot::channel();
             let seat = Seat {
                 index,
+                workers: queues.len(),
                 queue: queue.clone(),
                 shared: crew.shared.clone(),
                 stop: stop.subscribe(),
@@ -94,7 +97,9 @@ impl<'scope> Crew<'scope> {
                     match self.records.recv_timeout(TICK) {
                         Ok(record) => Some(Event::Ended(record)),
                         Err(RecvTimeoutError::Timeout) => None,
-                        Err(RecvTimeoutError::Disconnected) => return caller,
+                        Err(RecvTimeoutError::Disconnected) => {
+                            return caller.and_then(|()| on_event(Event::Tick(&self.shared)));
+                        }
                     }
                 }
             };
@@ -119,16 +124,23 @@ impl<'scope> Crew<'scope> {
     ) -> Result<(), C> {
         let starts = std::mem::take(&mut self.starts);
         // A worker that cannot start drops its end without a word; its error comes at the join.
-        if self.ready.iter().take(starts.len()).count() < starts.len() {
+        let ready: Vec<Dialled> = self.ready.iter().take(starts.len()).collect();
+        if ready.len() < starts.len() {
             return Ok(());
         }
+        let mut dialled = Dialled::default();
+        for more in ready {
+            dialled.add(more);
+        }
+        let heard =
+            if dialled == Dialled::default() { Ok(()) } else { on_event(Event::Dialled(dialled)) };
         let now = Anchor::now();
         let t0 = now.monotonic + LEAD;
         let told = on_event(Event::Started(Anchor { monotonic: t0, utc: now.utc_at(t0) }));
         for start in starts {
             let _ = start.send(t0);
         }
-        told
+        heard.and(told)
     }
 
     pub(super) fn join(self) -> io::Result<()> {
@@ -147,62 +159,91 @@ fn share_of(slots: usize, workers: usize, index: usize) -> usize {
 /// A worker's thread before it has a clock.
 struct Seat {
     index: usize,
+    /// In all.
+    workers: usize,
     queue: Arc<Lookahead>,
     shared: Arc<Shared>,
     stop: watch::Receiver<Stop>,
+}
+
+/// What a worker has once the run has begun.
+struct Begun {
+    clock: Clock,
+    t0: Nanos,
+    clients: Vec<Rc<Client>>,
+    records: SyncSender<Box<StreamRecord>>,
 }
 
 impl Seat {
     fn run(
         self,
         setup: &Setup,
-        ready: Sender<()>,
+        ready: Sender<Dialled>,
         start: oneshot::Receiver<Nanos>,
         records: SyncSender<Box<StreamRecord>>,
     ) -> io::Result<()> {
+        wake_at_once();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .event_interval(TURNS_PER_LOOK)
             .build_local(tokio::runtime::LocalOptions::default())?;
         runtime.block_on(async move {
             let clock = Clock::real()?;
-            let _ = ready.send(());
+            let pool = |target: &Endpoint| Pool::new(Dial::route(&target.route), clock.clone());
+            let pools: Vec<Pool> = setup.targets.iter().map(pool).collect();
+            let _ = ready.send(self.dial_ahead(setup, &clock, &pools).await);
             // Held on to, it would keep the leader waiting for workers that never came to be.
             drop(ready);
             let Ok(t0) = start.await else {
                 return Ok(());
             };
-            let workers = |slots: usize| setup.workers.min(slots).max(1);
+            let clients = std::iter::zip(pools, &setup.targets)
+                .map(|(pool, target)| {
+                    Client::over(pool, clock.clone(), t0, target.settings.clone())
+                })
+                .collect();
+            let begun = Begun { clock, t0, clients, records };
             match setup.mode {
-                Mode::Open => self.work(setup, clock, t0, FixedSchedule::new(), records).await,
+                Mode::Open => self.work(setup, begun, FixedSchedule::new()).await,
                 Mode::Closed { slots, ramp, until } => {
-                    let free = Mode::first_free(slots, ramp, workers(slots), self.index);
-                    self.work(setup, clock, t0, ClosedLoop::new(free, until), records).await;
+                    let free = Mode::first_free(slots, ramp, self.workers, self.index);
+                    self.work(setup, begun, ClosedLoop::new(free, until)).await;
                 }
                 Mode::Capped { slots, last_due } => {
-                    let slots = share_of(slots, workers(slots), self.index);
+                    let slots = share_of(slots, self.workers, self.index);
                     let source = Capped::new(FixedSchedule::new(), slots, last_due);
-                    self.work(setup, clock, t0, source, records).await;
+                    self.work(setup, begun, source).await;
                 }
             }
             Ok(())
         })
     }
 
-    async fn work(
-        self,
-        setup: &Setup,
-        clock: Clock,
-        t0: Nanos,
-        source: impl Source<Job>,
-        records: SyncSender<Box<StreamRecord>>,
-    ) {
-        let client = |target: &Endpoint| {
-            let dial = Dial::route(&target.route);
-            Client::new(dial, clock.clone(), t0, target.settings.clone())
-        };
+    /// Dials this worker's share of the connections, unless the run is stopped meanwhile.
+    async fn dial_ahead(&self, setup: &Setup, clock: &Clock, pools: &[Pool]) -> Dialled {
+        let mine = share_of(setup.predial, self.workers, self.index);
+        let mut stop = self.stop.clone();
+        let mut dialled = Dialled::default();
+        for (index, (pool, target)) in std::iter::zip(pools, &setup.targets).enumerate() {
+            let count = share_of(mine, pools.len(), index);
+            let limit = target.settings.timeouts.connect;
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop > Stop::No) => break,
+                more = pool.dial_ahead(clock, count, limit) => dialled.add(more),
+            }
+        }
+        dialled
+    }
+
+    async fn work(self, setup: &Setup, begun: Begun, source: impl Source<Job>) {
+        let Begun { clock, t0, clients, records } = begun;
+        let beats = Rc::<RefCell<Beats>>::default();
+        let heart = tokio::task::spawn_local(beat(clock.clone(), beats.clone()));
+        // The leader listens until nobody holds this, and then asks for the beats.
+        let (shared, _held) = (self.shared.clone(), records.clone());
         let worker = Worker {
-            clients: setup.targets.iter().map(client).collect(),
+            clients,
             clock,
             t0,
             source: Turns::new(source, setup.until),
@@ -218,5 +259,7 @@ impl Seat {
             done: false,
         };
         worker.run().await;
+        heart.abort();
+        shared.leave_beats(&beats.borrow());
     }
 }

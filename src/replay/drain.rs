@@ -1,9 +1,11 @@
 //! How long streams are followed after the last due row, decided over all workers together.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::watch;
 
+use super::heartbeat::{Beats, Heartbeat};
 use crate::units::Nanos;
 
 /// What a run is to do from now on. It only ever goes further.
@@ -54,6 +56,8 @@ pub struct Shared {
     /// Workers that may still send.
     senders_left: AtomicUsize,
     workers: Vec<Slot>,
+    /// Of workers that are done.
+    beats: Mutex<Beats>,
 }
 
 /// One worker's figures, on a cache line of its own.
@@ -75,6 +79,7 @@ impl Shared {
             sources_left: AtomicUsize::new(workers),
             senders_left: AtomicUsize::new(workers),
             workers: std::iter::repeat_with(Slot::default).take(workers).collect(),
+            beats: Mutex::default(),
         }
     }
 
@@ -82,6 +87,17 @@ impl Shared {
     #[must_use]
     pub fn sent_count(&self) -> u64 {
         self.workers.iter().map(|slot| slot.sent.load(Ordering::Relaxed)).sum()
+    }
+
+    /// How late the workers woke, of those that are done.
+    #[must_use]
+    pub fn heartbeat(&self) -> Option<Heartbeat> {
+        self.beats.lock().unwrap_or_else(PoisonError::into_inner).figures()
+    }
+
+    /// A worker is done, and leaves its beats.
+    pub(super) fn leave_beats(&self, beats: &Beats) {
+        self.beats.lock().unwrap_or_else(PoisonError::into_inner).add(beats);
     }
 
     pub(super) fn sent(&self, worker: usize, due: Nanos) {

@@ -9,6 +9,7 @@ pub mod capacity;
 mod crew;
 pub mod drain;
 pub mod gate;
+pub mod heartbeat;
 pub mod job;
 pub mod lookahead;
 mod maker;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::client::Endpoint;
+use crate::client::{Dialled, Endpoint};
 use crate::clock::Anchor;
 use crate::record::StreamRecord;
 use crate::schedule::Planned;
@@ -83,6 +84,8 @@ pub struct Setup {
     pub bodies: BodyMaker,
     /// Threads that send and receive.
     pub workers: usize,
+    /// Connections dialled before `t0`, over all workers and targets.
+    pub predial: usize,
     /// Open or closed loop. Where slots count and turns follow one another, there has to be one worker.
     pub mode: Mode,
     /// No dependent turn is due at or after this offset.
@@ -94,13 +97,15 @@ pub struct Setup {
 /// What the caller hears during a run.
 #[derive(Debug)]
 pub enum Event<'a> {
+    /// What came of dialling before `t0`, where that was asked for.
+    Dialled(Dialled),
     /// Everything is ready; `t0` is this instant.
     Started(Anchor),
     /// Every request that was due before this offset has ended, and was told.
     Settled(Nanos),
     /// A request has ended.
     Ended(Box<StreamRecord>),
-    /// Time has passed.
+    /// Time has passed, or all workers are done.
     Tick(&'a Shared),
 }
 

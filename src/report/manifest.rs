@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::folder::{WriteError, replace_file};
 use super::own_error::OwnError;
 use super::redact::{redact_arg, redact_command, redact_json, redact_text, redact_url};
+use crate::metrics::client_figures::ClientFigures;
 use crate::metrics::{Summary, Tally};
 use crate::units::Nanos;
 
@@ -57,6 +58,8 @@ pub struct Manifest {
     pub machine: Option<Machine>,
     /// The client's own error here, where it was measured before the run.
     pub calibration: Option<OwnError>,
+    /// Connections dialled before `t0`, and what they took.
+    pub predial: Option<Value>,
     /// The measured window.
     pub window: Option<WindowFacts>,
     /// Whether the run was cut short by a signal.
@@ -204,6 +207,12 @@ impl Manifest {
         let failed = |reason: String| ReadError { path: path.to_owned(), reason };
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
         serde_json::from_str(&text).map_err(|error| failed(error.to_string()))
+    }
+
+    /// What the machine told of the client, where the run came to its end.
+    #[must_use]
+    pub fn client_figures(&self) -> Option<ClientFigures> {
+        ClientFigures::deserialize(self.verdicts.get("client")?.get("figures")?).ok()
     }
 
     /// Takes over window and outcomes.

@@ -1,4 +1,4 @@
-//! The figures of a run again, from `requests.csv` and `intervals.csv` alone.
+//! The figures of a run again, from `requests.csv` and `intervals.csv`; those of the client from `run.json`.
 //!
 //! The same metrics are fed with the same rows in the same order, and with the pieces that the run's
 //! own pooled figures were made of, so that a whole run's `summary.csv` comes out to the last byte. Of
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::folder::Folder;
 use super::intervals_csv::{IntervalError, Piece, read_intervals};
+use super::manifest::Manifest;
 use super::recorder::{INTERVALS, REQUESTS};
 use crate::metrics::{Line, Metrics, Quantity, Summary, Window};
 use crate::record::csv::{RowError, read_rows};
@@ -19,7 +20,8 @@ use crate::record::{Outcome, Phase, Row, TokenTimes};
 use crate::units::Nanos;
 
 /// Figures that only the pieces tell.
-const OF_PIECES: [&str; 4] = ["gap_ms", "itl_ms", "output_tok_s", "wasted_tok_s"];
+const OF_PIECES: [&str; 6] =
+    ["gap_ms", "itl_ms", "shared_read_share", "bursty_share", "output_tok_s", "wasted_tok_s"];
 
 /// A run's figures, made again.
 #[derive(Debug)]
@@ -89,6 +91,11 @@ pub fn rebuild(folder: &Folder) -> Result<Rebuilt, RebuildError> {
                 .push(format!("there is no {INTERVALS}: {} cannot be given", OF_PIECES.join(", ")));
         }
         Some(known) => notices.extend(shortfall(&told, &known)),
+    }
+    // A run that did not come to its end left none.
+    let manifest = Manifest::read(&folder.file("run.json")).ok();
+    if let Some(figures) = manifest.as_ref().and_then(Manifest::client_figures) {
+        summary.tell_of_client(&figures);
     }
     Ok(Rebuilt { summary, notices })
 }

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
 /// Size of the pages in which a system takes what is written.
-const PAGE_BYTES: usize = 4096;
+const PAGE_BYTES: u64 = 4096;
 
 /// Buffers whole lines before a file.
 #[derive(Debug)]
@@ -63,8 +63,7 @@ fn write_lines(file: &mut File, at: u64, bytes: &[u8]) -> (usize, io::Result<()>
     let mut done = 0;
     while done < bytes.len() {
         let rest = &bytes[done..];
-        let in_page = (at + done as u64) % PAGE_BYTES as u64;
-        let (written, result) = write_some(file, &rest[..piece(rest, in_page as usize)]);
+        let (written, result) = write_some(file, &rest[..piece(rest, at + done as u64)]);
         done += written;
         if result.is_err() {
             return (done, result);
@@ -73,10 +72,11 @@ fn write_lines(file: &mut File, at: u64, bytes: &[u8]) -> (usize, io::Result<()>
     (done, Ok(()))
 }
 
-/// How much goes out in the next write, which begins at that byte of a page: the lines that end in the
-/// page, or the one that crosses its end.
-fn piece(lines: &[u8], in_page: usize) -> usize {
-    let room = (PAGE_BYTES - in_page).min(lines.len());
+/// How much goes out in the next write, which begins at this place in the file: the lines that end in
+/// its page, or the one that crosses the page's end.
+fn piece(lines: &[u8], at: u64) -> usize {
+    let room = PAGE_BYTES - at % PAGE_BYTES;
+    let room = usize::try_from(room).map_or(lines.len(), |room| room.min(lines.len()));
     match last_line_end(&lines[..room]) {
         0 => line_ends(lines).next().unwrap_or(lines.len()),
         end => end,
@@ -129,13 +129,14 @@ mod tests {
 
     #[test]
     fn only_a_single_line_crosses_a_page() {
+        let page = |place: usize| place as u64 / PAGE_BYTES;
         let lines = "a line of no great length\n".repeat(1_000) + &"x".repeat(9_000) + "\nlast\n";
         let (mut at, mut crossed) = (0, 0);
         while at < lines.len() {
-            let end = at + piece(&lines.as_bytes()[at..], at % PAGE_BYTES);
+            let end = at + piece(&lines.as_bytes()[at..], at as u64);
             let written = &lines[at..end];
             assert!(written.ends_with('\n'));
-            if at / PAGE_BYTES != (end - 1) / PAGE_BYTES {
+            if page(at) != page(end - 1) {
                 assert_eq!(written.matches('\n').count(), 1);
                 crossed += 1;
             }

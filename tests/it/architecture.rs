@@ -29,6 +29,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
         "cli",
         &[
             "clock",
+            "descriptors",
             "trace",
             "workload",
             "schedule",

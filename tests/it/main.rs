@@ -10,6 +10,7 @@ mod in_flight;
 mod natural;
 mod outputs;
 mod plan;
+mod predial;
 mod program;
 mod prompts;
 mod reach;
