@@ -23,15 +23,15 @@ const SEEDS: u64 = 20;
 const MOST_KS: f64 = 0.02;
 
 /// Probabilities of published percentiles, and prompt and completion lengths at them.
-const REASONING: [(f64, u32, u32); 8] = [
-    (0.01, 9, 141),
-    (0.1, 18, 287),
-    (0.25, 41, 427),
-    (0.5, 208, 792),
-    (0.75, 482, 1_499),
-    (0.9, 2_092, 3_432),
-    (0.95, 6_714, 5_701),
-    (0.99, 23_423, 12_607),
+const REASONING: [(f64, [u32; 2]); 8] = [
+    (0.01, [9, 141]),
+    (0.1, [18, 287]),
+    (0.25, [41, 427]),
+    (0.5, [208, 792]),
+    (0.75, [482, 1_499]),
+    (0.9, [2_092, 3_432]),
+    (0.95, [6_714, 5_701]),
+    (0.99, [23_423, 12_607]),
 ];
 /// Rows that are held to them; a sample of so many is within 0.002 of what it is drawn from.
 const REASONING_ROWS: usize = 200_000;
@@ -39,6 +39,11 @@ const REASONING_ROWS: usize = 200_000;
 const REASONING_MEAN: [f64; 2] = [1_268.0, 1_527.0];
 
 type Figure = fn(&TraceFigures) -> Option<f64>;
+type Side = fn(&Shapes) -> &Lengths;
+
+/// Prompt and completion lengths.
+const SIDES: [(&str, Side); 2] =
+    [("input", |own| &own.input_tok), ("output", |own| &own.output_tok)];
 
 /// A figure with its bounds.
 struct Bound(&'static str, Figure, f64, f64);
@@ -102,7 +107,9 @@ fn lengths(preset: &str, rows: usize) -> impl Iterator<Item = Shapes> {
         let mut stats = Stats::default();
         let made: Vec<Request> = workload.rows(seed).take(rows).collect();
         assert_eq!(made.len(), rows, "no fewer rows than the source");
-        made.iter().for_each(|row| stats.add(row));
+        for row in &made {
+            stats.add(row);
+        }
         stats.finish().1
     })
 }
@@ -207,9 +214,7 @@ impl Check {
         };
         let rows = source["n"].as_u64().expect("a count");
         let made: Vec<Shapes> = lengths("rag", usize::try_from(rows).expect("few")).collect();
-        let sides: [(&str, fn(&Shapes) -> &Lengths); 2] =
-            [("input", |own| &own.input_tok), ("output", |own| &own.output_tok)];
-        for (side, of) in sides {
+        for (side, of) in SIDES {
             let grid = of_quantiles(&numbers(&all["q"]), &numbers(&source[side]));
             let own = source[format!("{side}_interp_ks")].as_f64().expect("a distance");
             let distances = made.iter().filter_map(|made| grid.distance(of(made))).collect();
@@ -219,17 +224,11 @@ impl Check {
 
     /// Against published percentiles, and the means for what lies between them.
     fn reasoning(&mut self) {
-        type Pick = fn(&(f64, u32, u32)) -> (f64, u32);
         let made: Vec<Shapes> = lengths("reasoning", REASONING_ROWS).collect();
-        let sides: [(&str, fn(&Shapes) -> &Lengths, Pick); 2] = [
-            ("input", |own| &own.input_tok, |point| (point.0, point.1)),
-            ("output", |own| &own.output_tok, |point| (point.0, point.2)),
-        ];
-        for ((side, of, at), mean_tok) in sides.into_iter().zip(REASONING_MEAN) {
+        for (place, (side, of)) in SIDES.into_iter().enumerate() {
             let worst = |own: &Shapes| {
-                let points = REASONING.iter().map(at);
-                let apart = points.map(|(q, tok)| (share_up_to(of(own), tok) - q).abs());
-                apart.fold(0.0, f64::max)
+                let apart = REASONING.iter().map(|(q, tok)| share_up_to(of(own), tok[place]) - q);
+                apart.map(f64::abs).fold(0.0, f64::max)
             };
             let distances = made.iter().map(worst).collect();
             self.figure(
@@ -238,7 +237,9 @@ impl Check {
                 median(distances),
                 (0.0, MOST_KS),
             );
-            let mean = |own: &Shapes| of(own).figures().map(|figures| figures.mean / mean_tok);
+            let mean = |own: &Shapes| {
+                of(own).figures().map(|figures| figures.mean / REASONING_MEAN[place])
+            };
             let ratio = median(made.iter().filter_map(mean).collect());
             self.figure("reasoning", &format!("{side} mean ratio"), ratio, (0.98, 1.02));
         }
