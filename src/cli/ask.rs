@@ -227,7 +227,7 @@ fn planned(index: usize) -> Planned {
     let request = Request {
         row: u64::MAX - index as u64,
         input_tok: PREFLIGHT_INPUT_TOK,
-        output_tok: PREFLIGHT_OUTPUT_TOK,
+        output_tok: Some(PREFLIGHT_OUTPUT_TOK),
         ..Request::default()
     };
     Planned { index: 0, due: None, request }

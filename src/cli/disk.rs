@@ -10,6 +10,8 @@ use nix::libc::SIGXFSZ;
 use nix::sys::statvfs::statvfs;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::schedule::PlanFacts;
+
 /// A row of `requests.csv`, with what it adds to the other files; of the built-in server also a row of
 /// its log. Rows of real servers have 250 to 330 bytes.
 const ROW_BYTES: u64 = 500;
@@ -27,24 +29,27 @@ pub(super) fn outlive_file_limit() -> std::io::Result<()> {
     signal(SignalKind::from_raw(SIGXFSZ)).map(drop)
 }
 
-/// What the results will take, in bytes.
+/// What rows and these tokens will take, in bytes.
 fn estimate(rows: u64, output_tok: u64, chunks: bool) -> u64 {
     let per_token = TOKEN_BYTES + if chunks { CHUNK_BYTES } else { 0 };
     rows.saturating_mul(ROW_BYTES).saturating_add(output_tok.saturating_mul(per_token))
 }
 
 /// A warning where the results in `folder` are not going to fit.
-pub(super) fn warning(folder: &Path, rows: u64, output_tok: u64, chunks: bool) -> Option<String> {
+pub(super) fn warning(folder: &Path, facts: &PlanFacts, chunks: bool) -> Option<String> {
     let system = statvfs(folder).ok()?;
     let free = system.blocks_available().saturating_mul(system.fragment_size());
-    words(estimate(rows, output_tok, chunks), free)
+    // Answers that end by themselves add to what is known of the others.
+    let needed = estimate(facts.rows, facts.output.limited_tok, chunks);
+    words(needed, facts.output.total().is_some(), free)
 }
 
-fn words(needed: u64, free: u64) -> Option<String> {
+fn words(needed: u64, is_all: bool, free: u64) -> Option<String> {
     let mb = |bytes: u64| bytes.div_ceil(1_000_000);
+    let more = if is_all { "" } else { " and more, since the length of some answers is unknown" };
     (needed > free).then(|| {
         format!(
-            "the results may take {} MB, and {} MB are free where they go",
+            "the results may take {} MB{more}, and {} MB are free where they go",
             mb(needed),
             mb(free)
         )
@@ -57,11 +62,13 @@ mod tests {
 
     #[test]
     fn only_what_does_not_fit_is_warned_of() {
-        assert_eq!(words(estimate(1_000, 10_000, false), 10_000_000), None);
-        let text =
-            words(estimate(27_000_000, 3_000_000_000, true), 1_000_000_000).expect("it is large");
+        assert_eq!(words(estimate(1_000, 10_000, false), true, 10_000_000), None);
+        let large = estimate(27_000_000, 3_000_000_000, true);
+        let text = words(large, true, 1_000_000_000).expect("it is large");
         assert_eq!(text, "the results may take 151500 MB, and 1000 MB are free where they go");
-        assert_eq!(warning(Path::new("/"), 0, 0, true), None);
+        let text = words(large, false, 1_000_000_000).expect("it is large");
+        assert!(text.contains("151500 MB and more, since the length"), "{text}");
+        assert_eq!(warning(Path::new("/"), &PlanFacts::default(), true), None);
         assert_eq!(estimate(u64::MAX, u64::MAX, true), u64::MAX);
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::args::RunArgs;
-use super::calibrate::of_plan;
+use super::calibrate::{UNKNOWN_ANSWER_TOK, mean_answer_tok, of_plan};
 use super::calibration::{Scratch, measure};
 use super::calibration_words::own_error;
 use super::console::say;
@@ -145,6 +145,11 @@ impl Prepared {
             Mode::Closed { slots, .. } => Some(slots),
             Mode::Open | Mode::Capped { .. } => None,
         };
+        if mean_answer_tok(facts).is_none() {
+            say(&format!(
+                "note: how long answers will be is unknown; calibrated as for {UNKNOWN_ANSWER_TOK} tokens each"
+            ));
+        }
         let load = of_plan(facts, slots);
         let scratch = Scratch::make()?;
         match own_error(&measure(load, setup.workers, scratch.folder(), stop)?) {

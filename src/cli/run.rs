@@ -20,6 +20,7 @@ use super::server_count::ServerCount;
 use super::text_count::TextCounter;
 use super::traffic::Traffic;
 use super::{Exit, disk};
+use crate::client::dialect::Api;
 use crate::client::{ProbeError, Retries, Timeouts};
 use crate::clock::Utc;
 use crate::metrics::Window;
@@ -54,6 +55,9 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
             "the rows cannot be counted before they are sent, so there is no --dry-run and no --plan\nhint: \
              give a file for a stream, and --limit for a closed loop without an end"
         ),
+    }
+    if let Some(warning) = facts.as_ref().and_then(|facts| natural_warning(args, facts)) {
+        say(&format!("warning: {warning}"));
     }
     if args.output.dry_run {
         write_plan(args, &traffic)?;
@@ -103,6 +107,17 @@ fn check_plan(args: &RunArgs, traffic: &Traffic, facts: &PlanFacts) -> anyhow::R
         facts.first_due.unwrap_or_default().as_secs_f64() / 86_400.0
     );
     Ok(())
+}
+
+/// What answers that end by themselves come to on an API that ends them early.
+fn natural_warning(args: &RunArgs, facts: &PlanFacts) -> Option<String> {
+    let rows = facts.output.natural_rows;
+    (rows > 0 && args.target.api == Api::Completions).then(|| {
+        format!(
+            "{rows} rows ask for no completion length, and servers of the completions API then end most answers \
+             after 16 tokens; --api chat has no such limit, and --max-output-tok N asks for one"
+        )
+    })
 }
 
 fn write_plan(args: &RunArgs, traffic: &Traffic) -> anyhow::Result<()> {
@@ -174,8 +189,7 @@ fn replay(
     let scraping = Scraping::of(args, &server)?;
     let folder = folder.map_or_else(make_folder, Ok)?;
     if let Some(facts) = facts
-        && let Some(warning) =
-            disk::warning(folder.path(), facts.rows, facts.output_tok, args.output.chunks)
+        && let Some(warning) = disk::warning(folder.path(), facts, args.output.chunks)
     {
         say(&format!("warning: {warning}"));
     }

@@ -58,7 +58,8 @@ pub(super) struct SimArgs {
     /// Random share of every time, 0 to 1
     #[arg(long, value_name = "SHARE")]
     jitter: Option<f64>,
-    /// Mean of answers that end by themselves (default: every answer runs to its `max_tokens`)
+    /// Mean of answers that end by themselves (default: every answer runs to its `max_tokens`;
+    /// of those that name none, the mean is 211)
     #[arg(long, value_name = "N")]
     mean_output_tok: Option<f64>,
     /// Names under which /metrics tells of the server

@@ -83,9 +83,9 @@ impl Stream<'_> {
             return Err(Failure::new(Outcome::Empty, "a whole stream without a token"));
         }
         let got = record.usage.and_then(|usage| usage.output_tok);
-        let asked = u64::from(record.output_tok_asked);
-        match got {
-            Some(got) if self.client.settings.ignore_eos && got < asked => {
+        // An answer of no length asked for is never too short.
+        match (got, record.output_tok_asked.map(u64::from)) {
+            (Some(got), Some(asked)) if self.client.settings.ignore_eos && got < asked => {
                 Err(Failure::new(Outcome::Short, format!("asked for {asked} tokens, got {got}")))
             }
             _ => Ok(Outcome::Ok),

@@ -109,8 +109,13 @@ impl Load {
         });
         open.chain(arrivals).zip(0..).map(move |((due, lasts), row)| {
             let output_tok = self.tokens(lasts);
-            let request =
-                Request { row, at: due, input_tok: INPUT_TOK, output_tok, ..Request::default() };
+            let request = Request {
+                row,
+                at: due,
+                input_tok: INPUT_TOK,
+                output_tok: Some(output_tok),
+                ..Request::default()
+            };
             Planned { index: row, due: Some(due), request }
         })
     }

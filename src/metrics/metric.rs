@@ -180,7 +180,11 @@ impl Metric {
             // A row without a token has none, and a kernel may not tell.
             Self::RxDelay => so_far,
             Self::Connect if row.conn_reused == Some(true) => Reading::Absent,
-            Self::Tpot | Self::DecodeTokS if row.output_tok_asked < 2 => Reading::Absent,
+            Self::Tpot | Self::DecodeTokS
+                if row.output_tok_asked.is_some_and(|asked| asked < 2) =>
+            {
+                Reading::Absent
+            }
             // Known only at the end, which this row did not reach, whatever it has by now.
             Self::Tpot
             | Self::E2e
@@ -234,7 +238,7 @@ mod tests {
         let mut record = StreamRecord {
             sent: (outcome != Outcome::Unsent).then_some(Nanos(7)),
             http_status: Some(200),
-            output_tok_asked: 9,
+            output_tok_asked: Some(9),
             outcome,
             ..StreamRecord::default()
         };

@@ -109,9 +109,9 @@ impl Part {
         }
     }
 
-    /// A stream that we cut off while it owed more tokens has one gap of unknown length.
+    /// A stream that we cut off while it owed more tokens, or may have, has one gap of unknown length.
     pub(super) fn cut_gap(&mut self, row: &Row) {
-        if row.outcome.is_censored() && row.output_tok_asked > 1 {
+        if row.outcome.is_censored() && row.output_tok_asked.is_none_or(|asked| asked > 1) {
             self.pooled.gap.censor();
             self.pooled.itl.pool.censor();
         }

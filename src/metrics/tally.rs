@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::record::{Outcome, Row, TokenSource};
+use crate::schedule::OutputSum;
 
 /// Tokens asked for beside tokens counted, over the same rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub struct Tally {
     /// Prompt tokens asked for, over all rows that asked for a number.
     pub input_tok_asked: u64,
     /// Completion tokens asked for, over all rows.
-    pub output_tok_asked: u64,
+    pub output_asked: OutputSum,
     /// Prompt tokens as the server counted them, over all rows that it counted.
     pub input_tok: u64,
     /// Rows whose prompt the server counted.
@@ -63,10 +64,9 @@ impl Tally {
     pub(super) fn add(&mut self, row: &Row) {
         *self.outcomes.entry(row.outcome).or_default() += 1;
         self.sent += u64::from(row.lag.is_some() && row.scheduled.is_some());
-        let (input_asked, output_asked) =
-            (row.input_tok_asked.map(u64::from), u64::from(row.output_tok_asked));
+        let input_asked = row.input_tok_asked.map(u64::from);
         self.input_tok_asked += input_asked.unwrap_or(0);
-        self.output_tok_asked += output_asked;
+        self.output_asked.add(row.output_tok_asked);
         self.input_tok += row.input_tok.unwrap_or(0);
         self.input_counted += u64::from(row.input_tok.is_some());
         self.output_tok += row.output_tok.unwrap_or(0);
@@ -84,7 +84,11 @@ impl Tally {
         self.ok_by_tokenizer += u64::from(row.token_source == Some(TokenSource::Tokenizer));
         match (row.token_source, row.output_tok) {
             (Some(TokenSource::Events), _) => self.ok_by_events += 1,
-            (_, Some(got)) => self.ok_output.add(output_asked, got),
+            (_, Some(got)) => {
+                if let Some(asked) = row.output_tok_asked {
+                    self.ok_output.add(asked.into(), got);
+                }
+            }
             _ => {}
         }
     }
@@ -102,7 +106,7 @@ impl Tally {
         }
         self.sent += other.sent;
         self.input_tok_asked += other.input_tok_asked;
-        self.output_tok_asked += other.output_tok_asked;
+        self.output_asked.merge(other.output_asked);
         self.input_tok += other.input_tok;
         self.input_counted += other.input_counted;
         self.output_tok += other.output_tok;

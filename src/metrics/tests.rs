@@ -16,7 +16,7 @@ fn stream(outcome: Outcome, due_ms: u64, at_ms: &[u64], output: Option<u64>) -> 
         due: Nanos(due_ms * MS),
         sent: (outcome != Outcome::Unsent).then_some(Nanos(due_ms * MS)),
         http_status: (outcome != Outcome::Unsent).then_some(200),
-        output_tok_asked: 10,
+        output_tok_asked: Some(10),
         input_tok_asked: Some(100),
         usage: output.map(|n| Usage {
             input_tok: Some(100),

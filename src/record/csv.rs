@@ -99,7 +99,7 @@ impl<W: Write> RowWriter<W> {
         csv.write_field(cell(row.input_tok_asked))?;
         csv.write_field(cell(row.input_tok))?;
         csv.write_field(cell(row.cached_tok))?;
-        csv.write_field(row.output_tok_asked.to_string())?;
+        csv.write_field(cell(row.output_tok_asked))?;
         csv.write_field(cell(row.output_tok))?;
         csv.write_field(cell(row.reasoning_tok))?;
         csv.write_field(row.token_source.map_or("", source_word))?;
@@ -247,7 +247,7 @@ fn parse_row(cells: &Cells) -> Result<Row, RowError> {
         input_tok_asked: cells.parse(25)?,
         input_tok: cells.parse(26)?,
         cached_tok: cells.parse(27)?,
-        output_tok_asked: cells.require(28)?,
+        output_tok_asked: cells.parse(28)?,
         output_tok: cells.parse(29)?,
         reasoning_tok: cells.parse(30)?,
         token_source: cells

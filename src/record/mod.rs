@@ -56,8 +56,8 @@ pub struct StreamRecord {
     pub close: Option<Nanos>,
     /// Prompt tokens asked for; `None` where the prompt came from a file and nobody counted it.
     pub input_tok_asked: Option<u32>,
-    /// Completion tokens asked for.
-    pub output_tok_asked: u32,
+    /// Completion tokens asked for; `None` where the answer was left to end by itself.
+    pub output_tok_asked: Option<u32>,
     /// The server's own last count.
     pub usage: Option<Usage>,
     /// `finish_reason` as the server said it.

@@ -65,7 +65,7 @@ pub struct Row {
     pub input_tok_asked: Option<u32>,
     pub input_tok: Option<u64>,
     pub cached_tok: Option<u64>,
-    pub output_tok_asked: u32,
+    pub output_tok_asked: Option<u32>,
     pub output_tok: Option<u64>,
     pub reasoning_tok: Option<u64>,
     pub token_source: Option<TokenSource>,

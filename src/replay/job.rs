@@ -101,7 +101,7 @@ pub struct BodyMaker {
     pub running_usage: bool,
     /// What the longest answer is called.
     pub max_tokens_key: MaxTokensKey,
-    /// Ask the server to ignore the end-of-sequence token.
+    /// Ask the server to ignore the end-of-sequence token, in rows that ask for a length.
     pub ignore_eos: bool,
     /// An object merged into every body, over the defaults.
     pub extra: Option<Arc<RawValue>>,
@@ -188,14 +188,14 @@ impl BodyMaker {
     pub fn probe(&self, id: u64, pieces: u32, output_tok: u32) -> Result<Bytes, JobFault> {
         let words = self.prompter.probe(id, pieces);
         let asked = Asked { words, body: None, input_tok: None, is_below_least: false };
-        self.body(&asked, 0, output_tok, None)
+        self.body(&asked, 0, Some(output_tok), None)
     }
 
     fn body(
         &self,
         asked: &Asked<'_>,
         target: u32,
-        output_tok: u32,
+        output_tok: Option<u32>,
         own: Option<&RawValue>,
     ) -> Result<Bytes, JobFault> {
         let params = BodyParams {
@@ -205,7 +205,8 @@ impl BodyMaker {
             max_tokens_key: self.max_tokens_key,
             include_usage: self.include_usage,
             running_usage: self.running_usage,
-            ignore_eos: self.ignore_eos,
+            // An answer that ignored its end and had no limit would go on to the server's.
+            ignore_eos: self.ignore_eos && output_tok.is_some(),
         };
         let prompt = match &asked.words {
             Words::Text(text) => Prompt::Text(text),

@@ -158,8 +158,13 @@ impl Page {
             tok => format!("{} asked, ", grouped(tok)),
         };
         let input = format!("input {asked}{got}");
-        let (asked, got) = (grouped(all.output_tok_asked), grouped(all.output_tok));
-        self.line("tokens", &format!("{input} · output {asked} asked, {got} got"));
+        // Answers that end by themselves ask for no length, and a sum without them would be none.
+        let asked = match all.output_asked.total() {
+            Some(tok) => format!("{} asked, ", grouped(tok)),
+            None => String::new(),
+        };
+        let output = format!("output {asked}{} got", grouped(all.output_tok));
+        self.line("tokens", &format!("{input} · {output}"));
     }
 
     fn rates(&mut self, summary: &Summary) {

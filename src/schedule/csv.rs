@@ -66,7 +66,9 @@ impl RowText {
         line.push(b',');
         number(line, request.input_tok.into());
         line.push(b',');
-        number(line, request.output_tok.into());
+        if let Some(output_tok) = request.output_tok {
+            number(line, output_tok.into());
+        }
         line.push(b',');
         for (at, &block) in request.prefix.iter().flat_map(|prefix| &prefix.blocks).enumerate() {
             if at > 0 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Planned;
 use super::csv::RowText;
-use crate::trace::Fnv;
+use crate::trace::{Fnv, OutputSum};
 use crate::units::Nanos;
 
 /// What ended a plan.
@@ -40,7 +40,7 @@ pub struct PlanFacts {
     /// Prompt tokens of all rows, as they will be sent.
     pub input_tok: u64,
     /// Completion tokens of all rows, as they will be asked for.
-    pub output_tok: u64,
+    pub output: OutputSum,
     /// Rows whose prompt was clipped.
     pub clipped_input: u64,
     /// Rows whose completion was clipped.
@@ -51,7 +51,8 @@ pub struct PlanFacts {
     pub too_long: u64,
     /// 0-based row of the source.
     pub first_too_long: Option<u64>,
-    /// The most that a row asks for, prompt and completion together, in tokens.
+    /// The most that a row asks for, prompt and completion together, in tokens; a row that asks for no
+    /// completion length needs room for one token.
     pub longest_tok: u64,
     /// Rows that asked for no completion and now ask for one token.
     pub raised_output: u64,
@@ -116,7 +117,7 @@ impl Tally {
         facts.first_due = facts.first_due.or(planned.due);
         facts.last_due = planned.due.or(facts.last_due);
         facts.input_tok += u64::from(request.input_tok);
-        facts.output_tok += u64::from(request.output_tok);
+        facts.output.add(request.output_tok);
         let later_turn = request.turn.is_some_and(|turn| turn > 1);
         facts.think_rows += u64::from(request.think.is_some());
         let content = request.content.as_deref();

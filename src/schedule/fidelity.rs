@@ -19,7 +19,7 @@ pub struct Side {
     pub arrivals: Arrivals,
     /// Prompt lengths.
     pub input_tok: Lengths,
-    /// Completion lengths.
+    /// Completion lengths, of the rows that ask for one.
     pub output_tok: Lengths,
     rows: u64,
 }
@@ -33,7 +33,7 @@ pub struct SideFigures {
     pub arrivals: Option<ArrivalFigures>,
     /// Prompt lengths.
     pub input_tok: Option<LengthFigures>,
-    /// Completion lengths.
+    /// Completion lengths, of the rows that ask for one.
     pub output_tok: Option<LengthFigures>,
 }
 
@@ -67,7 +67,9 @@ impl Side {
             self.arrivals.add(at);
         }
         self.input_tok.add(request.input_tok);
-        self.output_tok.add(request.output_tok);
+        if let Some(output_tok) = request.output_tok {
+            self.output_tok.add(output_tok);
+        }
     }
 
     /// The figures.

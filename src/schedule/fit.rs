@@ -37,8 +37,9 @@ impl ServerLength {
             return Fit::TooLong;
         }
         let most = |tok: u64| u32::try_from(tok).unwrap_or(u32::MAX);
-        let output_tok = request.output_tok.min(most(self.tok.saturating_sub(1)).max(1));
-        let room_tok = self.tok.saturating_sub(u64::from(output_tok)).max(1);
+        let most_output_tok = most(self.tok.saturating_sub(1)).max(1);
+        let output_tok = request.output_tok.map(|tok| tok.min(most_output_tok));
+        let room_tok = self.tok.saturating_sub(least_tok(output_tok)).max(1);
         clip_input(request, Some(most(room_tok)));
         request.output_tok = output_tok;
         if total_tok(request) <= self.tok { Fit::Clipped } else { Fit::TooLong }
@@ -47,7 +48,12 @@ impl ServerLength {
 
 /// Prompt and completion together.
 pub(super) fn total_tok(request: &Request) -> u64 {
-    u64::from(request.input_tok) + u64::from(request.output_tok)
+    u64::from(request.input_tok) + least_tok(request.output_tok)
+}
+
+/// The room that an answer needs; one that ends by itself has at least a token.
+fn least_tok(output_tok: Option<u32>) -> u64 {
+    u64::from(output_tok.unwrap_or(1))
 }
 
 #[cfg(test)]
@@ -58,9 +64,10 @@ mod tests {
     #[test]
     fn the_prompt_gives_way_and_then_the_answer() {
         let check = |input_tok: u32, output_tok: u32, fit: Fit, expect: (u32, u32)| {
+            let output_tok = Some(output_tok);
             let mut request = Request { input_tok, output_tok, ..Request::default() };
             assert_eq!(ServerLength { tok: 100, clip: true }.apply(&mut request), fit);
-            assert_eq!((request.input_tok, request.output_tok), expect);
+            assert_eq!((request.input_tok, request.output_tok), (expect.0, Some(expect.1)));
             let mut request = Request { input_tok, output_tok, ..Request::default() };
             let fit = if fit == Fit::Fits { fit } else { Fit::TooLong };
             assert_eq!(ServerLength { tok: 100, clip: false }.apply(&mut request), fit);
@@ -74,10 +81,21 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_ends_by_itself_needs_room_for_a_token() {
+        let mut request = Request { input_tok: 99, ..Request::default() };
+        assert_eq!(ServerLength { tok: 100, clip: false }.apply(&mut request), Fit::Fits);
+        let mut request = Request { input_tok: 100, ..Request::default() };
+        assert_eq!(ServerLength { tok: 100, clip: false }.apply(&mut request), Fit::TooLong);
+        assert_eq!(ServerLength { tok: 100, clip: true }.apply(&mut request), Fit::Clipped);
+        assert_eq!((request.input_tok, request.output_tok), (99, None));
+    }
+
+    #[test]
     fn words_of_the_trace_stand() {
         let content = Content { prompt: Some("as it is".into()), ..Content::default() };
         let content = Some(Box::new(content));
-        let mut request = Request { input_tok: 500, output_tok: 10, content, ..Request::default() };
+        let mut request =
+            Request { input_tok: 500, output_tok: Some(10), content, ..Request::default() };
         assert_eq!(ServerLength { tok: 100, clip: true }.apply(&mut request), Fit::TooLong);
         assert_eq!(request.input_tok, 500);
     }

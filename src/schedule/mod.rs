@@ -24,7 +24,7 @@ pub use self::facts::{End, PlanFacts};
 pub use self::fit::ServerLength;
 pub use self::plan::{Plan, plan};
 pub use self::shape::Shape;
-pub use crate::trace::Fnv;
+pub use crate::trace::{Fnv, OutputSum};
 
 use crate::trace::Request;
 use crate::units::Nanos;

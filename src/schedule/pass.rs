@@ -102,7 +102,14 @@ mod tests {
     fn rows() -> std::vec::IntoIter<Result<Request, Infallible>> {
         let row = |(row, at, session): (u64, u64, Option<&str>)| {
             let (at, session) = (Nanos::from_secs(at), session.map(Into::into));
-            Ok(Request { row, at, session, input_tok: 5, output_tok: 6, ..Request::default() })
+            Ok(Request {
+                row,
+                at,
+                session,
+                input_tok: 5,
+                output_tok: Some(6),
+                ..Request::default()
+            })
         };
         let all: Vec<_> = [(0, 1, None), (1, 2, Some("s")), (2, 4, None)].map(row).into();
         all.into_iter()

@@ -186,12 +186,9 @@ impl<I> Plan<I> {
         facts.shortened_gaps += u64::from(step.removed > Nanos::ZERO);
         facts.late_rows += u64::from(step.is_late);
         facts.clipped_input += u64::from(clip_input(&mut request, self.shape.max_input_tok));
-        if self.shape.max_output_tok.is_some_and(|max| request.output_tok > max) {
-            request.output_tok = self.shape.max_output_tok.unwrap_or_default();
-            facts.clipped_output += 1;
-        }
-        if request.output_tok == 0 {
-            request.output_tok = 1;
+        facts.clipped_output += u64::from(clip_output(&mut request, self.shape.max_output_tok));
+        if request.output_tok == Some(0) {
+            request.output_tok = Some(1);
             facts.raised_output += 1;
         }
         if let Some(length) = self.shape.server_length {
@@ -236,6 +233,17 @@ where
         }
         Ok(&self.tally.facts)
     }
+}
+
+/// Clips the completion. One that ends by itself is not to be longer either, so it is asked for with the
+/// limit.
+fn clip_output(request: &mut Request, max_tok: Option<u32>) -> bool {
+    let Some(max_tok) = max_tok.filter(|&max| request.output_tok.is_none_or(|tok| tok > max))
+    else {
+        return false;
+    };
+    request.output_tok = Some(max_tok);
+    true
 }
 
 /// Clips the prompt, and the prefix with it. A prompt that the trace gives in words is sent whole, so

@@ -24,7 +24,7 @@ fn rows(text: &str) -> Vec<Row> {
             row: row as u64,
             at: ms(at),
             input_tok: 100,
-            output_tok: 10,
+            output_tok: Some(10),
             session,
             ..Request::default()
         })
@@ -59,7 +59,7 @@ fn speed(text: &str) -> Speed {
 #[test]
 fn as_recorded_nothing_is_bent() {
     let facts = check("1ms 2ms 9ms 11ms", &Shape::default(), "0@0.001 1@0.002 2@0.009 3@0.011");
-    assert_eq!((facts.rows, facts.input_tok, facts.output_tok), (4, 400, 40));
+    assert_eq!((facts.rows, facts.input_tok, facts.output.total()), (4, 400, Some(40)));
     assert_eq!((facts.first_due, facts.last_due), (Some(ms("1ms")), Some(ms("11ms"))));
     assert_eq!(facts.end, End::Source);
     check("", &Shape::default(), "");
@@ -227,7 +227,11 @@ fn reading_stops_as_soon_as_nothing_can_follow() {
 fn lengths_are_clipped_and_counted() {
     let prefix =
         |blocks: &[u64], block_tok| Some(Box::new(Prefix { blocks: blocks.into(), block_tok }));
-    let row = |input_tok, output_tok| Request { input_tok, output_tok, ..Request::default() };
+    let row = |input_tok, output_tok| Request {
+        input_tok,
+        output_tok: Some(output_tok),
+        ..Request::default()
+    };
     let words = Content { prompt: Some("said".into()), ..Content::default() };
     let source = vec![
         Row::Ok(Request { prefix: prefix(&[7, 8, 9], 512), ..row(1_400, 9) }),
@@ -241,7 +245,13 @@ fn lengths_are_clipped_and_counted() {
     let got: Vec<_> = plan
         .by_ref()
         .map(|planned| planned.expect("no errors here").request)
-        .map(|r| (r.input_tok, r.output_tok, r.prefix.map(|prefix| prefix.blocks.len())))
+        .map(|r| {
+            (
+                r.input_tok,
+                r.output_tok.expect("asked for"),
+                r.prefix.map(|prefix| prefix.blocks.len()),
+            )
+        })
         .collect();
     let whole = [(1_025, 9, Some(3)), (1_025, 50, Some(2)), (1_025, 50, Some(3))];
     // Words are sent as they are; a row that asks for nothing asks for one token.
@@ -271,7 +281,7 @@ fn the_plan_file_is_what_the_hash_is_over() {
         row: 18_446_744_073_709_551_615,
         at: Nanos(1_000_000_001),
         input_tok: 1_024,
-        output_tok: 7,
+        output_tok: Some(7),
         session: Some("a,\"b\"".into()),
         turn: Some(2),
         class: Some("batch".into()),
@@ -280,7 +290,7 @@ fn the_plan_file_is_what_the_hash_is_over() {
         content: None,
     };
     let second =
-        Request { row: 3, at: ms("2s"), input_tok: 5, output_tok: 1, ..Request::default() };
+        Request { row: 3, at: ms("2s"), input_tok: 5, output_tok: Some(1), ..Request::default() };
     let source = || vec![Row::Ok(request.clone()), Ok(second.clone())];
     let mut bytes = Vec::new();
     let mut one = plan(source(), &Shape::default());

@@ -214,6 +214,7 @@ mod tests {
             prompt_tok: 19,
             min_tok: 0,
             max_tok: 2,
+            is_open_ended: false,
             is_stream: true,
             ignore_eos: false,
             usage: true,

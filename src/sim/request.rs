@@ -32,6 +32,8 @@ pub(super) struct Ask {
     pub(super) prompt_tok: u64,
     pub(super) min_tok: u64,
     pub(super) max_tok: u64,
+    /// Nobody named a longest answer, and `max_tok` is the room that the prompt leaves.
+    pub(super) is_open_ended: bool,
     pub(super) is_stream: bool,
     pub(super) ignore_eos: bool,
     /// A usage chunk at the end of the stream.
@@ -93,6 +95,7 @@ impl Ask {
             ));
         }
         let (min_tok, max_tok) = body.limits_tok(api, prompt_tok, settings.max_model_len_tok)?;
+        let is_open_ended = api == Api::Chat && body.asked_tok(api).1.is_none();
         let is_stream = body.stream.unwrap_or(false);
         let options = body.stream_options.as_ref().filter(|_| is_stream);
         let usage = options.and_then(|options| options.include_usage).unwrap_or(false);
@@ -102,6 +105,7 @@ impl Ask {
             prompt_tok,
             min_tok,
             max_tok,
+            is_open_ended,
             is_stream,
             ignore_eos: body.ignore_eos.unwrap_or(false),
             usage,
@@ -128,12 +132,17 @@ impl Body<'_> {
         }
     }
 
-    /// (`min_tokens`, the longest answer), checked against the model's length.
-    fn limits_tok(&self, api: Api, prompt_tok: u64, len_tok: u64) -> Result<(u64, u64), Refusal> {
-        let (key, asked) = match self.max_completion_tokens {
+    /// What the longest answer is called, and what it is where it is asked for.
+    fn asked_tok(&self, api: Api) -> (&'static str, Option<i64>) {
+        match self.max_completion_tokens {
             Some(asked) if api == Api::Chat => ("max_completion_tokens", Some(asked)),
             _ => ("max_tokens", self.max_tokens),
-        };
+        }
+    }
+
+    /// (`min_tokens`, the longest answer), checked against the model's length.
+    fn limits_tok(&self, api: Api, prompt_tok: u64, len_tok: u64) -> Result<(u64, u64), Refusal> {
+        let (key, asked) = self.asked_tok(api);
         let asked = match asked.map(|asked| u64::try_from(asked).map_err(|_| asked)) {
             None => None,
             Some(Ok(tok)) if tok > 0 => Some(tok),

@@ -16,6 +16,7 @@ use super::fault::{self, Broken, FaultyBody, Link, Script};
 use super::refusal::Refusal;
 use super::request::{Api, Ask};
 use super::server::Server;
+use super::settings::NATURAL_MEAN_TOK;
 use super::stream::{Entry, Plan, TokenBody, whole};
 use super::truth::Ended;
 
@@ -161,8 +162,10 @@ async fn plan(server: &Rc<Server>, entry: &mut Entry, body: Incoming) -> Result<
     let settings = server.settings();
     let ask = Ask::read(entry.api(), &body, settings)?;
     entry.ledger.prompt_tok = Some(ask.prompt_tok);
+    // Without a longest answer it would fill all the model's length, as no real model's answer does.
     let natural_tok = settings
         .mean_output_tok
+        .or(ask.is_open_ended.then_some(NATURAL_MEAN_TOK))
         .filter(|_| !ask.ignore_eos)
         .map(|mean_tok| draw::natural_tok(settings.seed, entry.number(), mean_tok))
         .map(|natural_tok| natural_tok.max(ask.min_tok));

@@ -35,6 +35,10 @@ use super::fault::FaultPlan;
 use super::nanoseconds;
 use crate::units::{NS_PER_S, Nanos};
 
+/// The mean length of answers to chats that name no longest one, where the settings name no mean: that
+/// of the Azure 2023 conversation trace.
+pub const NATURAL_MEAN_TOK: f64 = 211.0;
+
 /// How the simulated server behaves. As JSON, times are integer nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -64,7 +68,8 @@ pub struct Settings {
     /// All chance follows from it, the request's number and the token's number.
     pub seed: u64,
     /// The mean of the geometric length at which an answer ends by itself, unless `ignore_eos` is
-    /// asked for. Without it every answer runs to the length asked for.
+    /// asked for. Without it every answer runs to the length asked for; where none is, its mean is
+    /// [`NATURAL_MEAN_TOK`].
     pub mean_output_tok: Option<f64>,
     /// How it tells of itself at `/metrics`.
     pub metrics: Exposition,

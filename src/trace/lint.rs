@@ -32,6 +32,8 @@ pub struct Findings {
     pub first_moved_line: Option<u64>,
     /// Rows recorded with output 0.
     pub failed_rows: u64,
+    /// Rows that ask for no completion length.
+    pub natural_rows: u64,
     /// Rows with a prompt of 0 tokens.
     pub empty_prompts: u64,
 }
@@ -65,7 +67,8 @@ pub fn lint(input: &Input, options: &ReadOptions, most: usize) -> Result<Finding
             }
         };
         findings.rows += 1;
-        findings.failed_rows += u64::from(row.output_tok == 0);
+        findings.failed_rows += u64::from(row.output_tok == Some(0));
+        findings.natural_rows += u64::from(row.output_tok.is_none());
         findings.empty_prompts += u64::from(row.input_tok == 0);
         if latest.is_some_and(|latest| row.at < latest) {
             findings.moved_rows += 1;

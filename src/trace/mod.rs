@@ -8,11 +8,13 @@
 mod fnv;
 pub mod ids;
 pub mod lint;
+mod output_sum;
 pub mod read;
 pub mod stats;
 pub mod write;
 
 pub use fnv::Fnv;
+pub use output_sum::OutputSum;
 
 use std::sync::Arc;
 
@@ -31,8 +33,8 @@ pub struct Request {
     pub at: Nanos,
     /// Prompt length in tokens.
     pub input_tok: u32,
-    /// Completion length in tokens.
-    pub output_tok: u32,
+    /// Completion length in tokens; `None` where none is asked for, and the answer ends by itself.
+    pub output_tok: Option<u32>,
     /// The session a turn belongs to.
     pub session: Option<Arc<str>>,
     /// Turn within the session, from 1.

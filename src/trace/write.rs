@@ -101,8 +101,12 @@ impl<W: Write> Writer<W> {
                         with --anonymise";
             return Err(WriteError::Unfit { row: request.row, what });
         }
-        let Request { row, at, input_tok, output_tok, .. } = request;
-        write!(self.out, "{row},{at},{input_tok},{output_tok},")?;
+        let Request { row, at, input_tok, .. } = request;
+        write!(self.out, "{row},{at},{input_tok},")?;
+        if let Some(output_tok) = request.output_tok {
+            write!(self.out, "{output_tok}")?;
+        }
+        self.out.write_all(b",")?;
         self.quoted(request.session.as_deref())?;
         match request.turn {
             Some(turn) => write!(self.out, ",{turn},")?,
@@ -169,7 +173,11 @@ fn native(request: &Request) -> Row<'_> {
     row.number("row", &request.row);
     row.number("at_s", &request.at);
     row.number("input_tok", &request.input_tok);
-    row.number("output_tok", &request.output_tok);
+    match request.output_tok {
+        Some(output_tok) => row.number("output_tok", &output_tok),
+        // Said, so that it cannot be taken for a key that was forgotten.
+        None => row.number("output_tok", &"null"),
+    }
     row.text("session", request.session.as_deref());
     if let Some(turn) = request.turn {
         row.number("turn", &turn);
@@ -201,10 +209,15 @@ fn millis(at: Nanos) -> String {
 }
 
 fn mooncake(request: &Request) -> Result<Row<'_>, WriteError> {
+    let Some(output_tok) = request.output_tok else {
+        let what =
+            "asks for no completion length, which Mooncake's rows need; write the native format";
+        return Err(WriteError::Unfit { row: request.row, what });
+    };
     let mut row = Row(Vec::with_capacity(8));
     row.number("timestamp", &millis(request.at));
     row.number("input_length", &request.input_tok);
-    row.number("output_length", &request.output_tok);
+    row.number("output_length", &output_tok);
     if let Some(prefix) = &request.prefix {
         row.number("hash_ids", &list(&mooncake_ids(request, prefix)?));
     }

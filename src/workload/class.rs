@@ -102,6 +102,12 @@ impl Class {
             own.output.as_ref().or(above.output.as_ref()).ok_or_else(|| {
                 keys.missing("output", "add [output] with one of completion tokens")
             })?;
+        let sessions = own.sessions.as_ref().or(above.sessions.as_ref());
+        if output.is_natural() && sessions.is_some_and(Sessions::keeps_answers) {
+            let hint = "its sessions add answers to the prompt, so give the most that one may take, or \
+                        answers = false in [sessions]";
+            return Err(keys.missing("output.max", hint));
+        }
         Ok(Self {
             name,
             share,
@@ -109,7 +115,7 @@ impl Class {
             slo,
             input: input.clone(),
             output: output.clone(),
-            sessions: own.sessions.as_ref().or(above.sessions.as_ref()).cloned(),
+            sessions: sessions.cloned(),
             prefixes: own.prefixes.as_ref().or(above.prefixes.as_ref()).cloned(),
         })
     }

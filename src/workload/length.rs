@@ -60,7 +60,8 @@ impl Input {
 /// Answer lengths.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
-    length: Distribution,
+    /// `None`: no length is asked for, and answers end by themselves.
+    length: Option<Distribution>,
     /// Pearson's correlation of the normal ranks with those of the prompt; 0: none.
     correlation: f64,
 }
@@ -73,11 +74,10 @@ impl Output {
         let natural =
             keys.get("distribution").and_then(|field| field.text().ok()) == Some("natural");
         let length = if natural {
-            let max =
-                keys.need("max", "it is the most that an answer may take, for example max = 8192")?;
-            Distribution::one(max.whole_in(1, 10_000_000)? as f64, TOKENS)
+            let max = keys.get("max").map(|field| field.whole_in(1, 10_000_000)).transpose()?;
+            max.map(|max| Distribution::one(max as f64, TOKENS))
         } else {
-            Distribution::read_part(&mut keys, TOKENS)?
+            Some(Distribution::read_part(&mut keys, TOKENS)?)
         };
         keys.finish()?;
         // Of two normal variables: Spearman's is 6/π · arcsin(ρ/2).
@@ -85,20 +85,26 @@ impl Output {
         Ok(Self { length, correlation })
     }
 
-    /// The length for a row, given the probability `u_input` that its prompt was drawn at.
+    /// Answers end by themselves, however long they get.
+    pub(super) fn is_natural(&self) -> bool {
+        self.length.is_none()
+    }
+
+    /// The length for a row, if one is asked for, given the probability `u_input` that its prompt was drawn at.
     pub(super) fn at(
         &self,
         u_input: f64,
         (purpose, index): (Purpose, u64),
         draws: &mut Draws,
-    ) -> u32 {
+    ) -> Option<u32> {
+        let length = self.length.as_ref()?;
         let own = draws.of(purpose, index).uniform();
         if self.correlation == 0.0 {
-            return self.length.tokens_at(own);
+            return Some(length.tokens_at(own));
         }
         let rho = self.correlation.clamp(-1.0, 1.0);
         let z = rho * normal_quantile(u_input) + libm::sqrt(1.0 - rho * rho) * normal_quantile(own);
         let u = normal_cdf(z).clamp(f64::EPSILON, 1.0 - f64::EPSILON);
-        self.length.tokens_at(u)
+        Some(length.tokens_at(u))
     }
 }

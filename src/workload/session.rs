@@ -69,6 +69,11 @@ impl Sessions {
         })
     }
 
+    /// Whether the history grows by the answers, whose lengths then have to be known.
+    pub(super) fn keeps_answers(&self) -> bool {
+        self.keeps_answers
+    }
+
     /// How session `number` goes on.
     pub(super) fn course(&self, number: u64, draws: &mut Draws) -> Course {
         let mut draw = draws.of(Purpose::Session, number);
@@ -79,19 +84,19 @@ impl Sessions {
     }
 
     /// The prompt length of `turn` and the probability it was drawn at, after one of `input_tok` that
-    /// was answered with `output_tok`; `None` where the session has ended.
+    /// was answered with `output_tok`, where that is known; `None` where the session has ended.
     pub(super) fn next_input(
         &self,
         course: Course,
         turn: u32,
-        (input_tok, output_tok): (u32, u32),
+        (input_tok, output_tok): (u32, Option<u32>),
         draws: &mut Draws,
     ) -> Option<(u32, f64)> {
         if u64::from(turn) > course.turns {
             return None;
         }
         let u = draws.of(Purpose::TurnInput, course.index(turn)).uniform();
-        let answer = if self.keeps_answers { u64::from(output_tok) } else { 0 };
+        let answer = output_tok.filter(|_| self.keeps_answers).map_or(0, u64::from);
         let length = u64::from(input_tok) + answer + self.new.whole_at(u);
         (length <= course.context_tok).then(|| u32::try_from(length).ok()).flatten().zip(Some(u))
     }

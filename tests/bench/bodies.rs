@@ -56,6 +56,6 @@ fn planned(row: u64, blocks: u64) -> Planned {
     let input_tok = 100 + u32::try_from(row * 37 % 1_900).expect("below 1,900");
     let ids: Box<[u64]> = (0..blocks).map(|block| row % 10 + block).collect();
     let prefix = (blocks > 0).then(|| Box::new(Prefix { blocks: ids, block_tok: 256 }));
-    let request = Request { row, input_tok, output_tok: 100, prefix, ..Request::default() };
+    let request = Request { row, input_tok, output_tok: Some(100), prefix, ..Request::default() };
     Planned { index: row, due: None, request }
 }

@@ -55,7 +55,7 @@ fn read(what: &str, path: &Path, trusted: bool) -> bool {
         for row in trace.rows().expect("rows") {
             let row = row.expect("a row");
             rows += 1;
-            tokens += u64::from(row.input_tok) + u64::from(row.output_tok);
+            tokens += u64::from(row.input_tok) + u64::from(row.output_tok.unwrap_or(0));
             blocks += row.prefix.map_or(0, |prefix| prefix.blocks.len());
         }
         assert!(rows > 0 && tokens > rows, "{blocks} blocks");

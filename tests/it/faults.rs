@@ -30,7 +30,7 @@ pub(crate) fn plan(count: u64, gap_ms: u64) -> impl Iterator<Item = Planned> {
     (0..count).map(move |row| Planned {
         index: row,
         due: Some(Nanos::from_millis(row * gap_ms)),
-        request: Request { row, input_tok: 5, output_tok: 6, ..Request::default() },
+        request: Request { row, input_tok: 5, output_tok: Some(6), ..Request::default() },
     })
 }
 

@@ -8,6 +8,7 @@ mod captures;
 mod faults;
 mod health;
 mod in_flight;
+mod natural;
 mod outputs;
 mod plan;
 mod predial;

@@ -23,7 +23,7 @@ fn plan(rows: &[(u64, &str, u32, u64)], closed_loop: bool) -> Vec<schedule::Plan
             row: row as u64,
             at: Nanos::from_millis(*at),
             input_tok: 20 * turn,
-            output_tok: 5,
+            output_tok: Some(5),
             session: Some((*session).into()),
             turn: Some(*turn),
             think: (*think > 0).then(|| Nanos::from_millis(*think)),

@@ -18,7 +18,7 @@ fn plan(rows: &[(u64, u32, u32)]) -> impl Iterator<Item = Planned> + use<> {
     (0u64..).zip(rows).map(|(row, (due_ms, input_tok, output_tok))| Planned {
         index: row,
         due: Some(Nanos::from_millis(due_ms)),
-        request: Request { row, input_tok, output_tok, ..Request::default() },
+        request: Request { row, input_tok, output_tok: Some(output_tok), ..Request::default() },
     })
 }
 

@@ -87,6 +87,9 @@ fn words(traffic: &Traffic, figures: &TraceFigures) -> String {
         let left_out = facts.rows_read - figures.rows.min(facts.rows_read);
         let _ = write!(text, " of {} ({left_out} left out)", facts.rows_read);
     }
+    if figures.natural_rows > 0 {
+        let _ = write!(text, ", {} with no completion length", figures.natural_rows);
+    }
     if figures.worded_rows > 0 {
         let _ = write!(text, ", {} with words of their own", figures.worded_rows);
     }

@@ -52,6 +52,7 @@ pub(super) fn lint(args: &LintArgs) -> anyhow::Result<Exit> {
             found.failed_rows,
             "rows are recorded with output 0; they are dropped, or kept by --failed keep",
         ),
+        (found.natural_rows, "rows ask for no completion length; their answers end by themselves"),
         (found.empty_prompts, "rows have a prompt of 0 tokens; they are sent with 1"),
     ] {
         if count > 0 {

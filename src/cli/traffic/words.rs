@@ -8,8 +8,23 @@ use serde_json::{Value, json};
 use super::{Kind, Traffic};
 use crate::cli::fidelity;
 use crate::metrics::fidelity::SentFigures;
-use crate::schedule::PlanFacts;
+use crate::schedule::{OutputSum, PlanFacts};
 use crate::units::{Nanos, Speed};
+
+/// The completion tokens of a plan, as far as they are asked for.
+fn output_words(facts: &PlanFacts) -> String {
+    let OutputSum { limited_tok, natural_rows } = facts.output;
+    match natural_rows {
+        0 => format!("{limited_tok} completion tokens"),
+        rows if rows == facts.rows => {
+            "completion tokens unknown: no length is asked for, answers end by themselves"
+                .to_owned()
+        }
+        rows => format!(
+            "completion tokens unknown: {limited_tok} asked for, and {rows} answers end by themselves"
+        ),
+    }
+}
 
 impl Traffic {
     /// The plan in words, a line or two each for source, time and tokens.
@@ -30,8 +45,8 @@ impl Traffic {
         } else if self.shape.closed_loop {
             text.push_str(", each due when a slot comes free");
         }
-        let (input, output) = (facts.input_tok, facts.output_tok);
-        let _ = writeln!(text, "\n      {input} prompt tokens, {output} completion tokens");
+        let (input, output) = (facts.input_tok, output_words(facts));
+        let _ = writeln!(text, "\n      {input} prompt tokens, {output}");
         for (count, what) in [
             (facts.repeats, "repeats of the source, end to end"),
             (facts.left_out, "rows outside the window"),
@@ -109,7 +124,8 @@ impl Traffic {
                         "rows_raised": facts.rows_raised,
                         "rows_moved": facts.rows_moved,
                         "input_tok": facts.input_tok,
-                        "output_tok": facts.output_tok,
+                        "output_tok": facts.output.total(),
+                        "natural_rows": facts.output.natural_rows,
                     })
                 });
                 let format = trace.format().to_string();
@@ -123,7 +139,8 @@ impl Traffic {
                 "first_due_s": facts.first_due.map(Nanos::as_secs_f64),
                 "last_due_s": facts.last_due.map(Nanos::as_secs_f64),
                 "input_tok": facts.input_tok,
-                "output_tok": facts.output_tok,
+                "output_tok": facts.output.total(),
+                "natural_rows": facts.output.natural_rows,
                 "left_out": facts.left_out,
                 "past_end": facts.past_end,
                 "cut_sessions": facts.cut_sessions,

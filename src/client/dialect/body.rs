@@ -15,8 +15,8 @@ pub struct BodyParams<'a> {
     pub api: Api,
     /// `model`; left out where there is none.
     pub model: Option<&'a str>,
-    /// The longest answer, in tokens.
-    pub max_tokens: u32,
+    /// The longest answer, in tokens; `None`: the body names none, and the answer ends by itself.
+    pub max_tokens: Option<u32>,
     /// What the body calls it.
     pub max_tokens_key: MaxTokensKey,
     /// `stream_options.include_usage`.
@@ -106,11 +106,13 @@ pub fn body(params: &BodyParams<'_>, prompt: Prompt<'_>) -> Result<Vec<u8>, Body
         (Api::Chat, Prompt::Ids(_)) => return Err(BodyError::IdsToChat),
         (Api::Completions, Prompt::Messages(_)) => return Err(BodyError::MessagesToCompletions),
     }
-    out.extend_from_slice(match params.max_tokens_key {
-        MaxTokensKey::MaxTokens => b",\"max_tokens\":",
-        MaxTokensKey::MaxCompletionTokens => b",\"max_completion_tokens\":",
-    });
-    write_json(&mut out, &params.max_tokens);
+    if let Some(max_tokens) = params.max_tokens {
+        out.extend_from_slice(match params.max_tokens_key {
+            MaxTokensKey::MaxTokens => b",\"max_tokens\":",
+            MaxTokensKey::MaxCompletionTokens => b",\"max_completion_tokens\":",
+        });
+        write_json(&mut out, &max_tokens);
+    }
     out.extend_from_slice(b",\"stream\":true");
     if params.running_usage {
         out.extend_from_slice(
@@ -156,7 +158,7 @@ mod tests {
             let body = body(&params, prompt).expect("a body");
             assert_eq!(String::from_utf8(body).expect("UTF-8"), expect);
         };
-        let chat = BodyParams { model: Some("m\"1"), max_tokens: 7, ..BodyParams::default() };
+        let chat = BodyParams { model: Some("m\"1"), max_tokens: Some(7), ..BodyParams::default() };
         check(
             BodyParams { include_usage: true, ..chat },
             Prompt::Text("say \"é\"\n"),
@@ -184,6 +186,11 @@ mod tests {
             BodyParams { model: None, ..completions },
             Prompt::Text(""),
             r#"{"prompt":"","max_tokens":7,"stream":true}"#,
+        );
+        check(
+            BodyParams { model: None, max_tokens: None, include_usage: true, ..chat },
+            Prompt::Text("a"),
+            r#"{"messages":[{"role":"user","content":"a"}],"stream":true,"stream_options":{"include_usage":true}}"#,
         );
         assert_eq!(body(&chat, Prompt::Ids(&[1])), Err(BodyError::IdsToChat));
         assert_eq!(

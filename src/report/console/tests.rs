@@ -12,7 +12,7 @@ fn answer(i: u64, tokens: u64, usage: Option<u64>) -> StreamRecord {
         http_status: Some(200),
         outcome: Outcome::Ok,
         input_tok_asked: Some(1_000),
-        output_tok_asked: 10,
+        output_tok_asked: Some(10),
         usage: usage.map(|n| Usage {
             input_tok: Some(1_003),
             output_tok: Some(n),

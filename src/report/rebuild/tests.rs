@@ -30,7 +30,7 @@ fn any_record() -> impl Strategy<Value = StreamRecord> {
                 class: [None, Some("a,b"), Some("c")][class].map(Arc::from),
                 http_status: sent.map(|_| 200),
                 input_tok_asked: Some(9),
-                output_tok_asked: 5,
+                output_tok_asked: Some(5),
                 outcome,
                 ..StreamRecord::default()
             };

@@ -39,7 +39,14 @@ fn any_trace(sorted: bool) -> impl Strategy<Value = Vec<Request>> {
             |(row, (at, session, input_tok, output_tok)): (usize, (u64, u32, u32, u32))| {
                 let session = (session < 4).then(|| Arc::from(session.to_string()));
                 let row = row as u64;
-                Request { row, at: Nanos(at), input_tok, output_tok, session, ..Request::default() }
+                Request {
+                    row,
+                    at: Nanos(at),
+                    input_tok,
+                    output_tok: Some(output_tok),
+                    session,
+                    ..Request::default()
+                }
             };
         rows.into_iter().enumerate().map(request).collect()
     })

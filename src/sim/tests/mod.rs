@@ -202,6 +202,32 @@ fn a_natural_end_can_be_ignored_or_put_off() {
     assert_eq!(lengths[2], (60, "stop".to_owned()));
 }
 
+/// A chat that names no longest answer gets one of a length of its own, the same under the same seed.
+#[test]
+fn a_chat_without_a_limit_ends_by_itself() {
+    let answers = |seed: u64| {
+        let settings = Settings { max_model_len_tok: 20_000, seed, ..exact() };
+        with(settings, |world| async move {
+            let mut client = world.connect();
+            let mut answers = Vec::new();
+            for rest in ["", "", r#","ignore_eos":true"#] {
+                let asked = format!(r#"{{"messages":[{{"content":"one two three"}}]{rest}}}"#);
+                let reply = client.post(CHAT, &asked).await.json();
+                let finish = reply["choices"][0]["finish_reason"].as_str().expect("one");
+                let tok = reply["usage"]["completion_tokens"].as_u64().expect("a count");
+                answers.push((tok, finish.to_owned()));
+            }
+            answers
+        })
+    };
+    let own = answers(3);
+    assert!(own[..2].iter().all(|(tok, finish)| *tok < 5_000 && finish == "stop"), "{own:?}");
+    assert_ne!(own[0].0, own[1].0);
+    assert_eq!(own[2], (19_997, "length".to_owned()));
+    assert_eq!(answers(3), own);
+    assert_ne!(answers(4)[0].0, own[0].0);
+}
+
 #[test]
 fn what_is_no_generation_is_answered_too() {
     let check = |reply: &Reply, status: u16, part: &str| {

@@ -45,6 +45,9 @@ impl ReadRow for Azure {
         let at_ns = self.dates.read_alike(time).map_err(|what| Fault::at(NAMES[0], what))?;
         let input_tok = token_count(input).map_err(|what| Fault::at(NAMES[1], what))?;
         let output_tok = token_count(output).map_err(|what| Fault::at(NAMES[2], what))?;
-        Ok(Some(Parsed { at_ns, request: Request { input_tok, output_tok, ..Request::default() } }))
+        Ok(Some(Parsed {
+            at_ns,
+            request: Request { input_tok, output_tok: Some(output_tok), ..Request::default() },
+        }))
     }
 }

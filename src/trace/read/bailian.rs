@@ -92,7 +92,7 @@ impl ReadRow for Bailian {
         let class = row.word(7)?.map(|kind| self.kinds.shared(&kind));
         let request = Request {
             input_tok,
-            output_tok,
+            output_tok: Some(output_tok),
             session: Some(root.to_string().into()),
             turn: row.tokens_if_any(6)?.filter(|&turn| turn > 0),
             class,

@@ -54,7 +54,7 @@ impl ReadRow for BurstGpt {
         let class = self.table.word(line, 3)?.map(|name| self.models.shared(name));
         let request = Request {
             input_tok: self.table.tokens(line, 1)?,
-            output_tok: self.table.tokens(line, 2)?,
+            output_tok: Some(self.table.tokens(line, 2)?),
             session: self.table.word(line, 4)?.map(Into::into),
             class,
             ..Request::default()

@@ -67,7 +67,7 @@ impl ReadRow for Dynamo {
         let request = Request {
             input_tok,
             // A request that ended without a token has no count.
-            output_tok: row.tokens_if_any(2)?.unwrap_or(0),
+            output_tok: Some(row.tokens_if_any(2)?.unwrap_or(0)),
             session: agent.word(0)?.map(|name| name.as_ref().into()),
             prefix,
             ..Request::default()

@@ -48,7 +48,7 @@ impl ReadRow for Lengths {
         };
         let request = Request {
             input_tok: self.table.tokens(line, 0)?,
-            output_tok: self.table.tokens(line, 1)?,
+            output_tok: Some(self.table.tokens(line, 1)?),
             ..Request::default()
         };
         Ok(Some(Parsed { at_ns, request }))

@@ -67,7 +67,7 @@ impl LiteLlm {
         let model = word(5)?.or(word(6)?);
         let request = Request {
             input_tok: count(1)?,
-            output_tok: if failed { 0 } else { count(2)? },
+            output_tok: Some(if failed { 0 } else { count(2)? }),
             session: word(7)?.map(Into::into),
             class: model.map(|name| self.models.shared(name)),
             ..Request::default()

@@ -44,6 +44,7 @@ mod tests;
 mod trace;
 mod tracelab;
 mod turns;
+mod unit_question;
 mod walk;
 mod weka;
 mod words;

@@ -120,7 +120,8 @@ impl Mooncake {
             Some(ids) => prefix(ids, input_tok, self.block_tok, self.fit, NAMES[IDS])?,
             None => None,
         };
-        let request = Request { input_tok, output_tok, prefix, ..Request::default() };
+        let request =
+            Request { input_tok, output_tok: Some(output_tok), prefix, ..Request::default() };
         Ok(Parsed { at_ns, request })
     }
 }
@@ -212,7 +213,8 @@ mod tests {
     fn rows_in_any_dress() {
         let check = |line: &str, at_ns: i64, lengths: (u32, u32), ids: &[u64]| {
             let Parsed { at_ns: at, request } = read(line).unwrap();
-            assert_eq!((at, (request.input_tok, request.output_tok)), (at_ns, lengths), "{line}");
+            let asked = (request.input_tok, request.output_tok.unwrap());
+            assert_eq!((at, asked), (at_ns, lengths), "{line}");
             let found = request.prefix.map(|prefix| (prefix.blocks.to_vec(), prefix.block_tok));
             assert_eq!(found.unwrap_or((vec![], 512)), (ids.to_vec(), 512), "{line}");
         };

@@ -81,7 +81,7 @@ impl Rules {
             token_count(cell.unwrap_or_default()).map_err(|what| Fault::at(NAMES[name], what))
         };
         let input_tok = length(cells.input, 1)?;
-        let output_tok = length(cells.output, 2)?;
+        let output_tok = cells.output.map(|cell| length(Some(cell), 2)).transpose()?;
         let turn = cells.turn.map(read_turn).transpose()?;
         let think = cells
             .think
@@ -235,6 +235,10 @@ impl ReadRow for NativeJson {
 
     fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         let slots = read_object(line, &JSON_NAMES, &mut self.unknown)?;
+        if slots[2].is_none() && !says_natural(line) {
+            let what = "the key is missing; write `null` where the answer is to end by itself";
+            return Err(Fault::at(NAMES[2], what));
+        }
         let number =
             |name: usize| slots[name].map(|raw| number_text(raw, JSON_NAMES[name])).transpose();
         let word = |name: usize| {
@@ -255,6 +259,16 @@ impl ReadRow for NativeJson {
         };
         self.rules.row(cells).map(Some)
     }
+}
+
+/// Whether the row says itself that it asks for no completion length; a key that was forgotten, or
+/// written wrong, does not.
+fn says_natural(line: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Natural {
+        output_tok: (),
+    }
+    serde_json::from_slice(line).is_ok_and(|Natural { output_tok: () }| true)
 }
 
 fn content(

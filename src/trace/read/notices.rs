@@ -5,6 +5,7 @@
 
 use super::rows::Tally;
 use super::scan::{Facts, Scan, TraceClock};
+use super::unit_question::question;
 use super::{Failed, Format, ReadOptions};
 use crate::units::{NS_PER_MS, NS_PER_S, Nanos};
 
@@ -27,6 +28,7 @@ pub(super) fn of_scan(scan: &Scan, format: Format, options: &ReadOptions) -> Vec
     let tally = Tally {
         rows_read: facts.rows_read,
         rows_failed: facts.rows_failed,
+        rows_natural: facts.output.natural_rows,
         rows_raised: facts.rows_raised,
         first_raised_line: scan.first_raised_line,
     };
@@ -39,6 +41,9 @@ pub(super) fn of_scan(scan: &Scan, format: Format, options: &ReadOptions) -> Vec
     // What times of another clock come to is for whoever gives them one to say.
     if facts.clock == TraceClock::Common {
         notices.extend(of_times(facts, format));
+        // Who named the unit has settled it, and in a replay file only sessions have times.
+        let unit = format.unit().filter(|_| options.time_unit.is_none() && has_row_times(format));
+        notices.extend(unit.and_then(|unit| question(facts, format, unit)));
     }
     notices
 }
@@ -61,6 +66,12 @@ pub(super) fn of_tally(tally: &Tally, failed: Failed) -> Vec<String> {
         notices.push(format!(
             "{} of {} rows are recorded with output 0 (failed requests) and {fate}",
             tally.rows_failed, tally.rows_read
+        ));
+    }
+    if tally.rows_natural > 0 {
+        notices.push(format!(
+            "{} of {} rows have no `output_tok`: no length is asked for, and their answers end by themselves",
+            tally.rows_natural, tally.rows_read
         ));
     }
     if tally.rows_raised > 0 {
@@ -105,12 +116,15 @@ pub(super) fn of_options(format: Format, options: &ReadOptions) -> Vec<String> {
     notices
 }
 
+/// Whether every row has a time of its own; in a replay file only sessions do.
+fn has_row_times(format: Format) -> bool {
+    format != Format::TraceLabReplay
+}
+
 /// Times that were rounded, or read in the wrong unit, or from the wrong zero.
 fn of_times(facts: &Facts, format: Format) -> Vec<String> {
     let mut notices = Vec::new();
-    // In a replay file only sessions have times.
-    let has_times = format != Format::TraceLabReplay;
-    if has_times && facts.rows_kept > 1 && facts.distinct_times * 2 < facts.rows_kept {
+    if has_row_times(format) && facts.rows_kept > 1 && facts.distinct_times * 2 < facts.rows_kept {
         notices.push(format!(
             "time stamps are quantised: {} rows have {} distinct times, and rows of one time are sent at \
              once, as recorded; `--dequantise uniform` spreads them",

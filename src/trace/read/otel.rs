@@ -114,7 +114,7 @@ impl Otel {
         let trace_id = ["trace_id", "traceId"].iter().find_map(|key| span.get(*key)?.as_str());
         let request = Request {
             input_tok,
-            output_tok: if failed { 0 } else { output_tok },
+            output_tok: Some(if failed { 0 } else { output_tok }),
             session: word(&SESSION).or(trace_id).map(Into::into),
             class: word(&MODEL).map(|name| self.models.shared(name)),
             content,

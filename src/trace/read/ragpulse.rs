@@ -58,7 +58,13 @@ impl ReadRow for RagPulse {
             _ => None,
         };
         let session = row.word(4)?.map(|name| name.as_ref().into());
-        let request = Request { input_tok, output_tok, session, prefix, ..Request::default() };
+        let request = Request {
+            input_tok,
+            output_tok: Some(output_tok),
+            session,
+            prefix,
+            ..Request::default()
+        };
         Ok(Some(Parsed { at_ns, request }))
     }
 }

@@ -128,7 +128,13 @@ impl<R: Read> RowReader<R> {
                     return Err(fault.located(&self.name, number, is_torn));
                 }
             };
-            let tok = parsed.request.input_tok.max(parsed.request.output_tok);
+            if !line.whole && parsed.request.output_tok.is_none() && line.bytes.ends_with(b",") {
+                // Whether the row ends here, or the file was cut before its length, nobody can tell.
+                let what = "is empty in a last line without a line break: end the line with one, or the file \
+                            was cut here";
+                return Err(Fault::at("output_tok", what).located(&self.name, number, true));
+            }
+            let tok = parsed.request.input_tok.max(parsed.request.output_tok.unwrap_or(0));
             if tok > LIMIT_TOK {
                 let file = self.name.to_string();
                 return Err(TraceError::TooLong { file, line: number, tok, limit: LIMIT_TOK });
@@ -256,6 +262,8 @@ pub(super) struct Tally {
     pub(super) rows_read: u64,
     /// Recorded with output 0, whether kept or not.
     pub(super) rows_failed: u64,
+    /// Rows that ask for no completion length.
+    pub(super) rows_natural: u64,
     /// Kept rows whose prompt was raised from 0 to 1 token.
     pub(super) rows_raised: u64,
     /// Line of the first of those.
@@ -266,11 +274,12 @@ impl Tally {
     /// Applies what holds for rows of every format. False: the row is dropped.
     pub(super) fn admit(&mut self, row: &mut Row, failed: Failed) -> bool {
         self.rows_read += 1;
-        if row.request.output_tok == 0 {
+        self.rows_natural += u64::from(row.request.output_tok.is_none());
+        if row.request.output_tok == Some(0) {
             self.rows_failed += 1;
             match failed {
                 Failed::Drop => return false,
-                Failed::Keep => row.request.output_tok = 1,
+                Failed::Keep => row.request.output_tok = Some(1),
             }
         }
         if row.request.input_tok == 0 {

@@ -12,8 +12,9 @@ use super::order::{Entry, INDEX_LIMIT_BYTES, Order, ROWS_LIMIT_BYTES, memory_byt
 use super::rows::{ReadRow, Row, RowReader, Tally, trace_time};
 use super::shared_blocks::Blocks;
 use super::source::Packing;
+use super::unit_question::Step;
 use super::{Failed, Format};
-use crate::trace::Request;
+use crate::trace::{OutputSum, Request};
 use crate::units::Nanos;
 
 /// What the validating pass found out about a whole file. Counts of kept rows unless said otherwise.
@@ -38,9 +39,12 @@ pub struct Facts {
     /// Sum of prompt lengths.
     pub input_tok: u64,
     /// Sum of completion lengths.
-    pub output_tok: u64,
+    pub output: OutputSum,
     /// Number of different times. Far below `rows_kept` where the recorder rounded them.
     pub distinct_times: u64,
+    /// The largest step that all times are whole multiples of, counted from the first; 0 where all are
+    /// equal.
+    pub time_step: Nanos,
     /// Whose clock the times are of.
     pub clock: TraceClock,
 }
@@ -74,9 +78,10 @@ struct Sums {
     kept: u64,
     moved: u64,
     input_tok: u64,
-    output_tok: u64,
+    output: OutputSum,
     /// Different times, as long as rows are in order.
     distinct: u64,
+    step: Step,
     memory_bytes: u64,
     /// Earliest row of the file, dropped or not.
     earliest_ns: i64,
@@ -91,8 +96,9 @@ impl Sums {
             kept: 0,
             moved: 0,
             input_tok: 0,
-            output_tok: 0,
+            output: OutputSum::default(),
             distinct: 0,
+            step: Step::default(),
             memory_bytes: 0,
             earliest_ns: i64::MAX,
             first_ns: i64::MAX,
@@ -110,7 +116,8 @@ impl Sums {
         self.distinct += u64::from(self.kept == 0 || row.at_ns > self.latest_ns);
         self.kept += 1;
         self.input_tok += u64::from(row.request.input_tok);
-        self.output_tok += u64::from(row.request.output_tok);
+        self.output.add(row.request.output_tok);
+        self.step.add(row.at_ns);
         self.memory_bytes += memory_bytes(&row);
         self.first_ns = self.first_ns.min(row.at_ns);
         self.latest_ns = self.latest_ns.max(row.at_ns);
@@ -148,8 +155,9 @@ impl Sums {
             first: trace_time(self.first_ns, zero_ns),
             last: trace_time(self.latest_ns, zero_ns),
             input_tok: self.input_tok,
-            output_tok: self.output_tok,
+            output: self.output,
             distinct_times: self.distinct,
+            time_step: self.step.span(),
             clock,
         }
     }

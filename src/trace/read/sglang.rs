@@ -69,7 +69,7 @@ impl ReadRow for SgLang {
                 let latency_ns = latency.transpose()?.unwrap_or(0);
                 let request = Request {
                     input_tok: meta.tokens(0)?,
-                    output_tok: meta.tokens(1)?,
+                    output_tok: Some(meta.tokens(1)?),
                     ..Request::default()
                 };
                 Ok(Some(Parsed {

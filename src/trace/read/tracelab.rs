@@ -132,7 +132,7 @@ impl ReadRow for Rounds {
         session.end_ns = Some(session.end_ns.unwrap_or(last_ns).max(last_ns));
         let request = Request {
             input_tok,
-            output_tok: row.tokens(4)?,
+            output_tok: Some(row.tokens(4)?),
             prefix: Sessions::prefix(block_tok, &name, session, shared_tok, input_tok),
             session: Some(name),
             turn: Some(row.tokens(1)?.saturating_add(1)),
@@ -216,7 +216,7 @@ impl ReadRow for Replay {
         }
         let request = Request {
             input_tok,
-            output_tok,
+            output_tok: Some(output_tok),
             prefix: Sessions::prefix(block_tok, &name, session, shared_tok, input_tok),
             session: Some(name),
             turn: Some(turn),

@@ -141,7 +141,7 @@ impl Weka {
             };
             let request = Request {
                 input_tok,
-                output_tok: count(item.output, "out")?,
+                output_tok: Some(count(item.output, "out")?),
                 session: Some(std::sync::Arc::clone(&name)),
                 think: think.filter(|_| !is_first),
                 class: item.model.map(|model| self.models.shared(&model)),

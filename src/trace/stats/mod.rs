@@ -33,6 +33,7 @@ pub struct Stats {
     sessions: Sessions,
     reuse: Reuse,
     worded: u64,
+    natural_rows: u64,
 }
 
 /// The figures of a trace. What does not apply is absent.
@@ -42,13 +43,15 @@ pub struct TraceFigures {
     pub rows: u64,
     /// Rows that say their prompt or messages themselves.
     pub worded_rows: u64,
+    /// Rows that ask for no completion length: their answers end by themselves.
+    pub natural_rows: u64,
     /// When rows arrive.
     pub arrivals: ArrivalFigures,
     /// Prompt lengths.
     pub input_tok: Option<LengthFigures>,
-    /// Completion lengths.
+    /// Completion lengths, of the rows that ask for one.
     pub output_tok: Option<LengthFigures>,
-    /// How the two go together.
+    /// How the two go together, where both are asked for.
     pub correlation: Option<Correlation>,
     /// Sessions, where rows name any.
     pub sessions: Option<SessionFigures>,
@@ -61,8 +64,11 @@ impl Stats {
     pub fn add(&mut self, request: &Request) {
         self.arrivals.add(request.at);
         self.input.add(request.input_tok);
-        self.output.add(request.output_tok);
-        self.pairs.add(request.input_tok, request.output_tok);
+        if let Some(output_tok) = request.output_tok {
+            self.output.add(output_tok);
+            self.pairs.add(request.input_tok, output_tok);
+        }
+        self.natural_rows += u64::from(request.output_tok.is_none());
         self.sessions.add(request);
         self.reuse.add(request);
         let content = request.content.as_deref();
@@ -76,6 +82,7 @@ impl Stats {
         let figures = TraceFigures {
             rows: self.arrivals.rows(),
             worded_rows: self.worded,
+            natural_rows: self.natural_rows,
             arrivals: self.arrivals.figures(),
             input_tok: self.input.figures(),
             output_tok: self.output.figures(),

@@ -14,7 +14,8 @@ fn of(rows: impl IntoIterator<Item = Request>) -> TraceFigures {
 }
 
 fn row(at_ms: u64, input_tok: u32, output_tok: u32) -> Request {
-    Request { at: Nanos::from_millis(at_ms), input_tok, output_tok, ..Request::default() }
+    let (at, output_tok) = (Nanos::from_millis(at_ms), Some(output_tok));
+    Request { at, input_tok, output_tok, ..Request::default() }
 }
 
 fn close(found: Option<f64>, expect: f64, within: f64) {

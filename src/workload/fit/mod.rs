@@ -136,6 +136,12 @@ fn warnings(sample: &Sample, recorded: &TraceFigures) -> Vec<String> {
             sample.classes.len()
         ));
     }
+    if recorded.natural_rows > 0 && recorded.output_tok.is_some() {
+        warnings.push(format!(
+            "{} rows ask for no completion length, and are given those of the others",
+            recorded.natural_rows
+        ));
+    }
     if sample.worded > 0 {
         warnings.push(format!(
             "{} rows have words of their own, of which lengths alone stay",

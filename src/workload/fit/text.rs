@@ -42,10 +42,12 @@ impl Draft {
             head: format!("name = \"{name}\"\nduration = \"{duration_s}s\"\n"),
             arrival: sample.times.text(&recorded.arrivals),
             input: format!("[input]\n{}", distribution("tokens", &grid(&input))),
-            output: format!(
-                "[output]\n{correlation}{}",
-                distribution("tokens", &grid(&shapes.output_tok.sorted()))
-            ),
+            output: match &shapes.output_tok.sorted()[..] {
+                [] => "[output]\ndistribution = \"natural\"\n".to_owned(),
+                counts => {
+                    format!("[output]\n{correlation}{}", distribution("tokens", &grid(counts)))
+                }
+            },
             sessions: sample.turns.text(),
             prefix: sample.blocks.text(&sample.turns),
         }

@@ -250,7 +250,7 @@ impl Client {
             made.push(Request {
                 at: Nanos::from_secs(window.start_s) + within,
                 input_tok: lengths.input.at(input),
-                output_tok: lengths.output.at(output),
+                output_tok: Some(lengths.output.at(output)),
                 class: Some(Arc::clone(&self.name)),
                 ..Request::default()
             });

@@ -54,6 +54,14 @@ fn mistakes_are_named_with_their_line_and_the_remedy() {
         "`output` is missing at the top level (chat.toml line 1); add [output] with one of completion tokens",
     );
     check(
+        "[arrival]\nprocess = \"poisson\"\nrate = 1\n[input]\ndistribution = \"fixed\"\ntokens = 1\n\
+         [output]\ndistribution = \"natural\"\n[sessions.turns]\ndistribution = \"fixed\"\nturns = 2\n\
+         [sessions.new]\ndistribution = \"fixed\"\ntokens = 2\n[[sessions.think]]\n\
+         distribution = \"fixed\"\nseconds = 1\n",
+        "`output.max` is missing at the top level (chat.toml line 1); its sessions add answers to the prompt, \
+         so give the most that one may take, or answers = false in [sessions]",
+    );
+    check(
         &with("rate = 5.53", "rate = 0"),
         "`rate` in [arrival] is 0; it must be from 0.000001 to 1000000 (chat.toml line 4)",
     );

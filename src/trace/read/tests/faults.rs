@@ -206,7 +206,7 @@ fn torn_last_lines() {
         let message = fault_of(text.as_bytes(), options());
         assert!(message.contains("line 2") && !message.contains("in the middle"), "{message}");
     };
-    whole("at_s,input_tok,output_tok\n1,2,\n");
+    whole("at_s,input_tok,output_tok\n1,,2\n");
     whole("at_s,input_tok,output_tok\n1,2,-3");
     whole(&format!("{MOONCAKE}{}", MOONCAKE.trim_end().replace("5,", "-5,")));
 }

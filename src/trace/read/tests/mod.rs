@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::open::open_stream;
 use super::*;
-use crate::trace::Request;
+use crate::trace::{OutputSum, Request};
 use crate::units::Nanos;
 
 /// A trace file that lasts as long as the test.
@@ -76,7 +76,8 @@ fn sketch(trace: &Trace) -> String {
     for request in requests(trace) {
         let gap = if text.is_empty() { "" } else { " " };
         let Request { row, at, input_tok, output_tok, .. } = request;
-        write!(text, "{gap}{row}@{}:{input_tok}/{output_tok}", at.0).unwrap();
+        let output = output_tok.map_or("-".to_owned(), |tok| tok.to_string());
+        write!(text, "{gap}{row}@{}:{input_tok}/{output}", at.0).unwrap();
     }
     text
 }
@@ -168,6 +169,21 @@ fn native_csv_keeps_its_zero_and_every_column() {
     );
 }
 
+/// An empty cell or a `null` asks for no completion length; a key that is not there is a fault.
+#[test]
+fn native_rows_may_leave_the_completion_length_open() {
+    let trace = check(
+        "at_s,input_tok,output_tok,session\n0,10,,a\n1,20,5,\n2,30,0,\n3,40,,\n",
+        "0@0:10/- 1@1000000000:20/5 3@3000000000:40/-",
+    );
+    let facts = trace.facts().unwrap();
+    assert_eq!(facts.output, OutputSum { limited_tok: 5, natural_rows: 2 });
+    assert_eq!((facts.output.total(), facts.rows_failed), (None, 1));
+    let notice = trace.notices().iter().find(|line| line.contains("no `output_tok`")).unwrap();
+    assert!(notice.starts_with("2 of 4 rows") && notice.contains("end by themselves"), "{notice}");
+    check("{\"at_s\": 0, \"input_tok\": 10, \"output_tok\": null}\n", "0@0:10/-");
+}
+
 #[test]
 fn native_jsonl_keeps_words_to_the_byte() {
     let trace = check(
@@ -231,7 +247,7 @@ fn faults_60_and_62_zero_lengths_are_counted_and_said() {
         (facts.rows_read, facts.rows_kept, facts.rows_failed, facts.rows_raised),
         (4, 2, 2, 1)
     );
-    assert_eq!((facts.input_tok, facts.output_tok), (8, 4));
+    assert_eq!((facts.input_tok, facts.output), (8, OutputSum::of(4)));
     assert_eq!((facts.first, facts.last), (Nanos::from_secs(1), Nanos::from_secs(3)));
     let said = dropped.notices().join("\n");
     assert!(said.contains("2 of 4 rows are recorded with output 0"), "{said}");
@@ -358,6 +374,30 @@ fn fault_53_a_wrong_unit_or_origin_is_loud() {
         "{notice}"
     );
     assert_eq!(said("at_s,input_tok,output_tok\n0,1,1\n0.001,1,1\n"), "");
+}
+
+/// An hour in seconds read as milliseconds, and milliseconds read as seconds: asked about, unless the unit is
+/// named.
+#[test]
+fn a_plausible_but_wrong_unit_is_asked_about() {
+    let said = |text: &str, options: ReadOptions| {
+        let notices = opened(text.as_bytes(), options).notices().join("\n");
+        notices.lines().find(|line| line.contains("are its times in")).map(str::to_owned)
+    };
+    let rows = |step: u64| -> String {
+        (0..300_u64).map(|row| MOONCAKE.replace(": 0,", &format!(": {},", row * step))).collect()
+    };
+    let asked = said(&rows(3), options()).expect("100 whole milliseconds of 300");
+    assert!(asked.contains("`--time-unit s`") && asked.contains("read in ms"), "{asked}");
+    assert_eq!(said(&rows(3), ReadOptions { time_unit: Some(TimeUnit::Ms), ..options() }), None);
+    assert_eq!(said(&rows(30), options()), None);
+    let native = |step: u64| -> String {
+        let rows = (0..300_u64).map(|row| format!("{},5,5\n", row * step));
+        std::iter::once("at_s,input_tok,output_tok\n".to_owned()).chain(rows).collect()
+    };
+    let asked = said(&native(3_000), options()).expect("gaps of 3000 s");
+    assert!(asked.contains("multiples of 1000") && asked.contains("`--time-unit ms`"), "{asked}");
+    assert_eq!(said(&native(30), options()), None);
 }
 
 #[test]
