@@ -1,11 +1,14 @@
-//! Whether the results of a run will fit where they go: an estimate before `t0`, and a warning.
+//! Whether the results of a run will fit where they go: an estimate before `t0`, and a warning; and that
+//! a limit on the size of files is an error like any other.
 //!
 //! Deliberately absent: a refusal. The estimate is rough, and what does not fit is kept whole as far as
 //! it went.
 
 use std::path::Path;
 
+use nix::libc::SIGXFSZ;
 use nix::sys::statvfs::statvfs;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// A row of `requests.csv`, with what it adds to the other files; of the built-in server also a row of
 /// its log. Rows of real servers have 250 to 330 bytes.
@@ -14,6 +17,15 @@ const ROW_BYTES: u64 = 500;
 const TOKEN_BYTES: u64 = 10;
 /// A line of `chunks.csv`.
 const CHUNK_BYTES: u64 = 36;
+
+/// Makes a write past the limit on the size of files (`ulimit -f`) fail, where the system would end the
+/// process: the error is handled, and rows that were written stay whole.
+pub(super) fn outlive_file_limit() -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _entered = runtime.enter();
+    // Once it was asked for, the signal never has its usual effect again, heard or not.
+    signal(SignalKind::from_raw(SIGXFSZ)).map(drop)
+}
 
 /// What the results will take, in bytes.
 fn estimate(rows: u64, output_tok: u64, chunks: bool) -> u64 {

@@ -5,6 +5,7 @@
 
 mod args;
 mod ask;
+mod body_keys;
 mod calibrate;
 mod calibration;
 mod calibration_course;
@@ -43,6 +44,7 @@ mod watch;
 mod watch_words;
 mod watched;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 pub use args::RunArgs;
@@ -91,6 +93,7 @@ pub enum Exit {
 
 /// Carries out a command. `quit` ends the process at once, for a second interrupt.
 pub fn dispatch(cli: Cli, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
+    disk::outlive_file_limit().context("cannot set up signals")?;
     match cli.command {
         Command::Run(args) => run::run(&args, quit),
         Command::Report(args) => report::report(&args),

@@ -36,8 +36,8 @@ const PRIME_INPUT: u32 = 128;
 const PRIME_OUTPUT_TOK: u32 = 16;
 /// Their prompts are those of no probe.
 const PRIME_FIRST_ID: u64 = 1 << 32;
-/// A server that is cold may take this long.
-const PRIME_LIMIT: Nanos = Nanos::from_secs(600);
+/// A server that is cold may take this long, unless `--timeout` says otherwise.
+const PRIME_LIMIT: Nanos = Nanos::from_secs(300);
 
 /// What was found, and what it took.
 pub(super) struct Fitted {
@@ -55,7 +55,7 @@ pub(super) fn fit_prompts(
 ) -> anyhow::Result<Fitted> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     LocalSet::new().block_on(&runtime, async {
-        let client = client(setup, LIMIT)?;
+        let client = client(setup, Timeouts { total: Some(LIMIT), ..Timeouts::default() })?;
         let bodies = &setup.bodies;
         let mut probes =
             Probes { client, bodies, tokenizer, posts: 0, questions: 0, failure: None };
@@ -65,17 +65,20 @@ pub(super) fn fit_prompts(
     })
 }
 
-/// A client of the first server for requests before `t0`, each of which ends within `limit`.
-fn client(setup: &Setup, limit: Nanos) -> anyhow::Result<Rc<Client>> {
+/// A client of the first server for requests before `t0`, each of which ends within these limits.
+fn client(setup: &Setup, timeouts: Timeouts) -> anyhow::Result<Rc<Client>> {
     let clock = Clock::real()?;
     let endpoint = setup.targets.first().context("a run has a server")?;
-    let settings = Settings {
-        timeouts: Timeouts { total: Some(limit), ..Timeouts::default() },
-        ignore_eos: false,
-        ..endpoint.settings.clone()
-    };
+    let settings = Settings { timeouts, ignore_eos: false, ..endpoint.settings.clone() };
     let t0 = clock.now();
     Ok(Client::new(Dial::route(&endpoint.route), clock, t0, settings))
+}
+
+/// The limits on a request of `--prime`: those of the run, and one on the whole in any case.
+pub(super) fn prime_timeouts(setup: &Setup) -> Timeouts {
+    let of_run = setup.targets.first().map(|endpoint| endpoint.settings.timeouts);
+    let of_run = of_run.unwrap_or_default();
+    Timeouts { total: of_run.total.or(Some(PRIME_LIMIT)), ..of_run }
 }
 
 /// Sends `count` requests at once, so that the server is warm, and waits for their ends; says what
@@ -89,7 +92,7 @@ pub(super) fn prime(setup: &Setup, count: u32) -> anyhow::Result<String> {
     let bodies = bodies?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let records = LocalSet::new().block_on(&runtime, async {
-        let client = client(setup, PRIME_LIMIT)?;
+        let client = client(setup, prime_timeouts(setup))?;
         let sent = bodies.into_iter().map(|body| {
             let client = client.clone();
             async move { client.perform(StreamRecord::default(), body, &Watch::default()).await }

@@ -12,7 +12,7 @@ use super::calibration::{Scratch, measure};
 use super::calibration_words::own_error;
 use super::console::say;
 use super::content_args::Given;
-use super::prompt_fit::{fit_prompts, prime, words_of_file};
+use super::prompt_fit::{fit_prompts, prime, prime_timeouts, words_of_file};
 use super::server::Server;
 use crate::client::dialect::Api;
 use crate::replay::drain::Stop;
@@ -112,6 +112,12 @@ impl Prepared {
     /// Warms the server up as `--prime` says.
     pub(super) fn prime(&mut self, args: &RunArgs, setup: &Setup) -> anyhow::Result<()> {
         if let Some(count) = args.content.prime {
+            if !args.output.quiet
+                && let Some(limit) = prime_timeouts(setup).total
+            {
+                let limit = limit.as_secs_f64();
+                say(&format!("priming: {count} requests, {limit} s at the most (--timeout D)"));
+            }
             let words = prime(setup, count)?;
             if !args.output.quiet {
                 say(&format!("note: {words}"));

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Exit;
 use super::args::RunArgs;
-use super::console::{complain, print, say};
+use super::console::{complain, print, print_page, say, say_page, summary_page};
 use super::predial;
 use super::prompts::Prepared;
 use super::server::Server;
@@ -204,6 +204,7 @@ impl<'a> Results<'a> {
     /// The summary for people; with `--json` that goes to stderr, and the data to stdout.
     fn show(&self, summary: &Summary) {
         let no_color = std::env::var_os("NO_COLOR").is_some();
+        let page = |color| summary_page(summary, &self.words, color);
         if self.args.output.json {
             print(&format!("{:#}\n", report::summary_json(summary, &self.words)));
         }
@@ -220,11 +221,11 @@ impl<'a> Results<'a> {
             }
             (false, true) => {
                 let color = std::io::stderr().is_terminal() && !no_color;
-                say(report::render(summary, &self.words, color).trim_end());
+                say_page(page(color).trim_end());
             }
             (false, false) => {
                 let color = std::io::stdout().is_terminal() && !no_color;
-                print(&report::render(summary, &self.words, color));
+                print_page(&page(color));
             }
         }
     }

@@ -18,7 +18,7 @@ use super::console::say;
 use super::link_args::LinkArgs;
 use super::reach::SOCKET_URL;
 use super::run::first_line;
-use super::watched::Server;
+use super::watched::{Server, distinct, refuse_twice};
 use crate::client::Headers;
 use crate::clock::{Clock, monotonic};
 use crate::report::ServerSample;
@@ -94,7 +94,9 @@ impl Scraping {
             _ => {
                 let (link, headers) = (reach.link.clone(), reach.link.headers()?);
                 let are_given = !given.is_empty();
-                let mut urls = if are_given { given.clone() } else { args.target.url.clone() };
+                refuse_twice(given)?;
+                // Load may go to one server by several names for it.
+                let mut urls = if are_given { given.clone() } else { distinct(&args.target.url)? };
                 if urls.is_empty() {
                     urls.push(SOCKET_URL.to_owned());
                 }
@@ -184,27 +186,30 @@ fn read_on(
 struct Reader {
     clock: Clock,
     servers: Vec<(Server, Counting)>,
+    /// What the first look told.
+    news: Vec<String>,
 }
 
 impl Reader {
     async fn open(pages: &Pages) -> anyhow::Result<(Self, Vec<(&'static str, Moves)>)> {
         let clock = Clock::real().context("no timer")?;
         let mut servers = Vec::new();
-        let mut known = Vec::new();
+        let (mut known, mut news) = (Vec::new(), Vec::new());
         for url in &pages.urls {
             let mut server =
                 Server::new(url, pages.are_given, &pages.link, &pages.headers, &clock)?;
-            server.first().await?;
+            news.extend(server.first().await?);
             known.extend(server.rules().map(|rules| (rules.name, rules.moves)));
             servers.push((server, Counting::default()));
         }
-        Ok((Self { clock, servers }, known))
+        Ok((Self { clock, servers, news }, known))
     }
 
     /// Reads until the end, and once more.
     async fn follow(&mut self, t0: Nanos, give: &Sender<Taken>, mut ends: oneshot::Receiver<()>) {
         // What the first look saw, nothing of the run in it.
-        let mut taken = Taken { samples: Vec::new(), count: None, news: Vec::new() };
+        let news = std::mem::take(&mut self.news);
+        let mut taken = Taken { samples: Vec::new(), count: None, news };
         self.collect(t0, &mut taken);
         let mut second = 0;
         while give.send(taken).is_ok() {

@@ -10,10 +10,10 @@ use std::path::Path;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::console::{say, try_print};
+use super::console::{plain, say, try_print};
 use super::watch_words::Told;
 use crate::clock::Anchor;
-use crate::report::LineFile;
+use crate::report::{LineFile, RecorderError};
 use crate::telemetry::Window;
 use crate::telemetry::remaining::{Outlook, Unknown};
 use crate::units::Nanos;
@@ -72,17 +72,17 @@ impl Teller {
         let notes = std::mem::take(&mut self.notes);
         let (t, utc) = (end.since(self.start), self.anchor.utc_at(end));
         let told = Told { t, utc, window, outlook, notes: &notes };
-        if let Some(file) = &mut self.file {
-            file.write(&told.row())?;
-            file.flush()?;
-        }
+        // Each of the two gets the window, whatever keeps the other from it.
+        let kept = self.file.as_mut().map_or(Ok(()), |file| keep(file, &told));
         let text = if self.json {
             told.json()
         } else {
             let end = told.end_line().map_or_else(String::new, |line| format!("{line}\n"));
             format!("{}\n{end}", told.line())
         };
-        Ok(self.quietly(|| try_print(&text)))
+        let listens = self.quietly(|| try_print(&text)).context("failed to write to stdout")?;
+        kept?;
+        Ok(listens)
     }
 
     /// The last second, on a terminal.
@@ -90,7 +90,7 @@ impl Teller {
         let Some(live) = &self.live else { return };
         let (t, utc) = (window.to.since(self.start), self.anchor.utc_at(window.to));
         let told = Told { t, utc, window: Some(window), outlook: None, notes: &[] };
-        live.set_message(told.line());
+        live.set_message(plain(&told.line()).into_owned());
     }
 
     /// Says something, which stands with the next window too.
@@ -122,4 +122,11 @@ impl Teller {
             None => speak(),
         }
     }
+}
+
+/// A row, handed to the system at once; an error where nobody would find it.
+fn keep(file: &mut LineFile, told: &Told<'_>) -> Result<(), RecorderError> {
+    file.write(&told.row())?;
+    file.flush()?;
+    file.check_is_there()
 }

@@ -17,11 +17,11 @@ use super::link_args::LinkArgs;
 use super::reach::SOCKET_URL;
 use super::teller::Teller;
 use super::watch_words::caution;
-use super::watched::Server;
+use super::watched::{Server, refuse_twice};
 use crate::clock::Clock;
-use crate::report::redact_url;
 use crate::telemetry::Window;
 use crate::telemetry::figures::untold;
+use crate::telemetry::lifetime::Lifetime;
 use crate::telemetry::remaining::Remaining;
 use crate::telemetry::rules::Counter;
 use crate::telemetry::track::SeveralServers;
@@ -33,6 +33,8 @@ const SAMPLE_EVERY: Nanos = Nanos::from_secs(1);
 const PIECES: u64 = 5;
 const WINDOW_MIN: Nanos = Nanos::from_millis(100);
 const WINDOW_MAX: Nanos = Nanos::from_secs(3600);
+/// No model answers at such length.
+const MEAN_MAX_TOK: f64 = 1e9;
 
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
@@ -43,6 +45,9 @@ pub(super) struct WatchArgs {
     /// Metrics page, in the place of the server's own (repeatable: servers add up)
     #[arg(long, value_name = "URL")]
     metrics: Vec<String>,
+    /// Only what is of this model, where a page has several (default: all, added up)
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
     /// Figures are told for each D
     #[arg(long, value_name = "D", default_value = "10s", value_parser = window)]
     window: Nanos,
@@ -78,8 +83,8 @@ fn window(text: &str) -> Result<Nanos, String> {
 
 fn above_zero(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err("must be a number above zero".to_owned()),
+        Ok(number) if number > 0.0 && number <= MEAN_MAX_TOK => Ok(number),
+        _ => Err(format!("must be a number above zero, {MEAN_MAX_TOK} at the most")),
     }
 }
 
@@ -103,18 +108,15 @@ pub(super) fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
 
 fn servers(args: &WatchArgs, clock: &Clock) -> anyhow::Result<Vec<Server>> {
     let headers = args.link.headers()?;
-    let server = |url: &str, is_page| Server::new(url, is_page, &args.link, &headers, clock);
+    let server = |url: &str, is_page| {
+        let mut server = Server::new(url, is_page, &args.link, &headers, clock)?;
+        server.only(args.model.clone());
+        anyhow::Ok(server)
+    };
     if args.metrics.is_empty() {
         return Ok(vec![server(args.url.as_deref().unwrap_or(SOCKET_URL), false)?]);
     }
-    if let Some(url) = args
-        .metrics
-        .iter()
-        .enumerate()
-        .find_map(|(at, url)| args.metrics[..at].contains(url).then_some(url))
-    {
-        bail!("--metrics {} is given twice, and would be counted twice", redact_url(url));
-    }
+    refuse_twice(&args.metrics)?;
     args.metrics.iter().map(|url| server(url, true)).collect()
 }
 
@@ -159,6 +161,11 @@ impl<'a> Watching<'a> {
         };
         introduce(servers)?;
         answers.into_iter().flatten().for_each(|news| self.teller.note(news));
+        if let Some(remaining) = &mut self.remaining {
+            let all = servers.iter().map(|server| Lifetime::of(server.track.last()?.1));
+            let all: Option<Vec<Lifetime>> = all.collect();
+            remaining.begins_with(all.and_then(|all| all.into_iter().reduce(Lifetime::and)));
+        }
         if let Some(folder) = &self.args.out {
             self.teller.write_into(folder)?;
         }

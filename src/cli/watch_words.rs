@@ -8,7 +8,7 @@ use crate::clock::Utc;
 use crate::report::{NONE, grouped, percent, span};
 use crate::telemetry::figures::{basis, figures};
 use crate::telemetry::histogram::Percentile;
-use crate::telemetry::remaining::{Outlook, Unknown};
+use crate::telemetry::remaining::{Length, Outlook, Unknown};
 use crate::telemetry::rules::{Counter, Gauge, Latency, Moves, Rules, Stepping};
 use crate::telemetry::window::{Generation, Window};
 use crate::units::{NS_PER_S, Nanos};
@@ -27,8 +27,16 @@ pub(super) struct Told<'a> {
 
 /// Columns that are not [`figures`], before and behind them.
 const BEFORE: [&str; 2] = ["t_s", "utc"];
-const BEHIND: [&str; 6] =
-    ["generation_basis", "left_samples", "left_s", "left_low_s", "left_high_s", "notes"];
+const BEHIND: [&str; 8] = [
+    "generation_basis",
+    "left_samples",
+    "left_s",
+    "left_low_s",
+    "left_high_s",
+    "notes",
+    "left_mean_tok",
+    "left_basis",
+];
 
 impl Told<'_> {
     /// Names of the columns.
@@ -57,6 +65,17 @@ impl Told<'_> {
         }
     }
 
+    /// The mean length that was reckoned with, and by what it is known.
+    fn left_length(&self) -> (Option<f64>, Option<&'static str>) {
+        let Some(Ok(outlook)) = &self.outlook else { return (None, None) };
+        let basis = match outlook.length {
+            Length::Given => "given",
+            Length::SinceStart { .. } => "since_start",
+            Length::Watched { .. } => "watched",
+        };
+        (Some(outlook.mean_tok), Some(basis))
+    }
+
     /// A row of `watch.csv`.
     pub(super) fn row(&self) -> Vec<String> {
         let number =
@@ -66,6 +85,8 @@ impl Told<'_> {
         row.push(self.basis().unwrap_or_default().to_owned());
         row.extend(self.left().map(number));
         row.push(self.notes.join("; "));
+        let (mean_tok, basis) = self.left_length();
+        row.extend([number(mean_tok), basis.unwrap_or_default().to_owned()]);
         row
     }
 
@@ -82,6 +103,9 @@ impl Told<'_> {
             object.insert((*name).to_owned(), json!(value.map(plain)));
         }
         object.insert("notes".to_owned(), json!(self.notes));
+        let (mean_tok, basis) = self.left_length();
+        object.insert("left_mean_tok".to_owned(), json!(mean_tok.map(plain)));
+        object.insert("left_basis".to_owned(), json!(basis));
         format!("{}\n", Value::Object(object))
     }
 
@@ -133,14 +157,29 @@ impl Told<'_> {
                 let (low, high) = outlook.between_s;
                 let high = high.map_or_else(|| "unbounded".to_owned(), time);
                 format!(
-                    "          time left {} ({} to {high}, 95%): {} samples of {} tok",
+                    "          time left {} ({} to {high}, 95%): {} samples of {} tok, {}",
                     time(outlook.left_s),
                     time(low),
                     amount(outlook.samples),
                     amount(outlook.mean_tok),
+                    by(outlook.length),
                 )
             }
         })
+    }
+}
+
+/// How a mean length is known.
+fn by(length: Length) -> String {
+    match length {
+        Length::Given => "as given".to_owned(),
+        Length::SinceStart { finished } => {
+            let finished = amount(finished);
+            format!("by {finished} finished since the server's start and what runs")
+        }
+        Length::Watched { finished } => {
+            format!("by {} finished in the watch and what runs", amount(finished))
+        }
     }
 }
 
@@ -258,6 +297,7 @@ mod tests {
         let outlook = Outlook {
             samples: 25_000.0,
             mean_tok: 650.0,
+            length: Length::SinceStart { finished: 1234.0 },
             left_s: 10_156.0,
             between_s: (9_900.0, None),
         };
@@ -273,7 +313,8 @@ mod tests {
             "    10 s  generation 1,600 tok/s ±20  prompt 2,100 tok/s  done 2.50 req/s of 650 tok  \
              running 200  KV 43.0%  TTFT p50 300 p99 >500 ms"
         );
-        let end = "          time left 2.8 h (2.8 h to unbounded, 95%): 25,000 samples of 650 tok";
+        let end = "          time left 2.8 h (2.8 h to unbounded, 95%): 25,000 samples of 650 tok, by 1,234 \
+                   finished since the server's start and what runs";
         assert_eq!(told.end_line().as_deref(), Some(end));
     }
 
@@ -302,6 +343,8 @@ mod tests {
         assert_eq!(cell("generation_basis", Some(&window)), "per_step");
         assert_eq!(cell("ttft_p50_ms", Some(&window)), "300");
         assert_eq!(cell("left_s", Some(&window)), "10156");
+        assert_eq!(cell("left_mean_tok", Some(&window)), "650");
+        assert_eq!(cell("left_basis", Some(&window)), "since_start");
         for name in ["waiting", "ttft_p99_ms", "itl_p50_ms", "left_high_s", "preemptions"] {
             assert_eq!(cell(name, Some(&window)), "", "{name}");
         }

@@ -9,12 +9,40 @@ use super::reach::way;
 use crate::client::metrics_url::metrics_url;
 use crate::client::{Dial, Headers, Pages};
 use crate::clock::Clock;
+use crate::report::redact_url;
+use crate::telemetry::models::listed;
 use crate::telemetry::rules::Rules;
 use crate::telemetry::track::SeveralServers;
 use crate::telemetry::{Scraper, Track};
 
 /// Answers over connections of their own at the beginning: where load is balanced, they differ.
 const FIRST_ANSWERS: u32 = 3;
+
+/// Refuses pages of which one is named twice, in whatever spelling: its figures would count twice.
+pub(super) fn refuse_twice(urls: &[String]) -> anyhow::Result<()> {
+    let pages = pages(urls, true)?;
+    let again = urls.iter().enumerate().find(|(at, _)| pages[..*at].contains(&pages[*at]));
+    if let Some((_, url)) = again {
+        bail!("--metrics {} is given twice, and would be counted twice", redact_url(url));
+    }
+    Ok(())
+}
+
+/// The URLs of servers without those whose page is that of one before.
+pub(super) fn distinct(urls: &[String]) -> anyhow::Result<Vec<String>> {
+    let pages = pages(urls, false)?;
+    let is_new = |at: usize| !pages[..at].contains(&pages[at]);
+    Ok(urls.iter().enumerate().filter(|(at, _)| is_new(*at)).map(|(_, url)| url.clone()).collect())
+}
+
+/// Host, port and path of each page.
+fn pages(urls: &[String], is_page: bool) -> anyhow::Result<Vec<(String, String)>> {
+    let page = |url: &String| {
+        let found = metrics_url(url, is_page)?;
+        Ok((found.target.authority, found.path))
+    };
+    urls.iter().map(page).collect()
+}
 
 /// A server that is watched.
 pub(super) struct Server {
@@ -42,11 +70,20 @@ impl Server {
         Ok(Self { name: way.name, scraper, track: Track::default(), said: None })
     }
 
+    /// Counts this model alone.
+    pub(super) fn only(&mut self, model: Option<String>) {
+        self.scraper.only(model);
+    }
+
     /// Takes a reading; gives what a person should know of it and was not told already.
     async fn read(&mut self, anew: bool) -> Result<Option<String>, Failed> {
         let answer = if anew { self.scraper.read_anew().await } else { self.scraper.read().await };
         let (stamp, reading) = answer.map_err(|error| Failed::Reading(error.to_string()))?;
-        let faults: Vec<String> = reading.faults.iter().map(ToString::to_string).collect();
+        let mut faults: Vec<String> = reading.faults.iter().map(ToString::to_string).collect();
+        if reading.models.len() > 1 {
+            let (count, names) = (reading.models.len(), listed(&reading.models));
+            faults.push(format!("its page has {count} models ({names}), which are added up"));
+        }
         let restarted = self.track.push(stamp, reading)?;
         if restarted {
             return Ok(Some(format!("{}: the server restarted", self.name)));

@@ -75,6 +75,14 @@ struct Idle {
     until: Nanos,
 }
 
+/// A connection that has rested and is used again.
+pub(super) struct Rested {
+    pub(super) link: Link,
+    pub(super) terms: Terms,
+    /// How long it rested; zero where requests share it.
+    pub(super) rested: Nanos,
+}
+
 /// The idle connections of one worker to one server.
 #[derive(Debug)]
 pub struct Pool {
@@ -84,6 +92,8 @@ pub struct Pool {
     idle: RefCell<Vec<Idle>>,
     /// The server closes what it said it would keep.
     closes_early: Cell<bool>,
+    /// One that rested longer is not used again: a request crossed the server's close at twice the age.
+    longest_rest: Cell<Nanos>,
     /// Somebody closes what rested too long.
     sweeping: Cell<bool>,
     /// In the place of idle ones, where requests share connections.
@@ -96,13 +106,15 @@ impl Pool {
     pub fn new(dial: Dial, clock: Clock) -> Self {
         let shared = dial.is_http2().then(Connections::default);
         let (closes_early, sweeping) = (Cell::default(), Cell::default());
-        Self { dial, clock, idle: RefCell::default(), closes_early, sweeping, shared }
+        let longest_rest = Cell::new(Nanos::MAX);
+        Self { dial, clock, idle: RefCell::default(), closes_early, longest_rest, sweeping, shared }
     }
 
     /// An idle connection that is still alive, the most recently used first; dead ones are dropped.
-    pub(super) fn reuse(&self) -> Option<(Link, Terms)> {
+    pub(super) fn reuse(&self) -> Option<Rested> {
         if let Some(shared) = &self.shared {
-            return shared.reuse().map(|connection| (Link::Shared(connection), Terms::default()));
+            let link = Link::Shared(shared.reuse()?);
+            return Some(Rested { link, terms: Terms::default(), rested: Nanos::ZERO });
         }
         let now = self.clock.now();
         let mut idle = self.idle.borrow_mut();
@@ -110,21 +122,32 @@ impl Pool {
             let rest = if self.closes_early.get() { REST } else { Nanos::ZERO };
             let rested = idle.iter().rposition(|idle| idle.since + rest <= now)?;
             let mut found = idle.remove(rested);
-            if found.until <= now {
+            let age = now.since(found.since);
+            if found.until <= now || age > self.longest_rest.get() {
                 continue;
             }
             if found.wire.is_quiet() {
-                return Some((Link::Own(found.wire), found.terms));
+                return Some(Rested {
+                    link: Link::Own(found.wire),
+                    terms: found.terms,
+                    rested: age,
+                });
             }
-            if found.terms.has_served() && now.since(found.since) < EARLY {
-                self.saw_early_close();
+            if found.terms.has_served() && age < EARLY {
+                self.closes_early.set(true);
             }
         }
     }
 
-    /// The server closed a connection that it had said nothing of closing.
-    pub(super) fn saw_early_close(&self) {
+    /// The server closed a connection that had rested so long, as a request crossed it. A close right
+    /// behind an answer shows within [`REST`]; any other is by age, and a server that is busy may make it
+    /// late, so that a connection older than it means to keep is still open and is closed on the next
+    /// request too: from now on none that rested longer than half of it is used.
+    pub(super) fn saw_crossing(&self, rested: Nanos) {
         self.closes_early.set(true);
+        if rested >= REST {
+            self.longest_rest.set(self.longest_rest.get().min(Nanos(rested.0 / 2)));
+        }
     }
 
     /// Whether requests share connections.
@@ -166,5 +189,53 @@ impl Pool {
             self.clock.sleep_until(next).await;
         }
         self.sweeping.set(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clock::VirtualTime;
+
+    /// A pipe to a server that leaves it open as long as it is kept.
+    fn idle_pipe(clock: &Clock, servers: &mut Vec<DuplexStream>) -> Wire {
+        let (near, far) = tokio::io::duplex(64);
+        servers.push(far);
+        Wire::Plain(Stamped::new(Transport::Pipe(near), clock.clone()))
+    }
+
+    #[test]
+    fn after_a_crossing_nothing_half_as_old_is_used_again() {
+        let time = Arc::new(VirtualTime::default());
+        let clock = Clock::of_virtual(&time);
+        let ran = time.run(|| async {
+            let dial = Dial::Memory(Rc::new(|| tokio::io::duplex(64).0));
+            let (pool, mut servers) = (Pool::new(dial, clock.clone()), Vec::new());
+            let mut used = async |rest_ms: u64| {
+                pool.put_back(idle_pipe(&clock, &mut servers), Terms::default());
+                clock.sleep_until(clock.now() + Nanos::from_millis(rest_ms)).await;
+                let used = pool.reuse().map(|found| found.rested);
+                pool.forget();
+                used
+            };
+            let s = Nanos::from_secs;
+            assert_eq!(used(3_000).await, Some(s(3)));
+            assert_eq!(used(0).await, Some(s(0)));
+            assert_eq!(used(4_600).await, None, "too old for any server");
+            pool.saw_crossing(Nanos::ZERO);
+            assert_eq!(used(0).await, None, "not before a close that is on its way has come");
+            assert_eq!(used(3_000).await, Some(s(3)), "then it has");
+            pool.saw_crossing(s(2));
+            assert_eq!(used(3_000).await, None);
+            assert_eq!(used(1_000).await, Some(s(1)));
+            // A server that closes after a moment: none is used again.
+            pool.saw_crossing(Nanos::from_millis(110));
+            for rest_ms in [0, 50, 99, 100, 101, 1_000] {
+                assert_eq!(used(rest_ms).await, None, "{rest_ms}");
+            }
+        });
+        ran.expect("a runtime").expect("no stall");
     }
 }

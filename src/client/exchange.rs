@@ -10,7 +10,7 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCAT
 use hyper::{Request, StatusCode};
 
 use super::http1::{Http1, Http1Error};
-use super::http2::{self, Http2};
+use super::http2::{self, Http2, Http2Error};
 use super::stamped::Arrival;
 use super::wire::Wire;
 use crate::units::Nanos;
@@ -51,7 +51,7 @@ pub enum HttpError {
     Http1(#[from] Http1Error),
     /// In HTTP/2.
     #[error(transparent)]
-    Http2(#[from] h2::Error),
+    Http2(#[from] Http2Error),
 }
 
 impl HttpError {
@@ -59,7 +59,7 @@ impl HttpError {
     pub(super) fn is_close(&self) -> bool {
         match self {
             Self::Http1(error) => error.is_close(),
-            Self::Http2(error) => error.is_io() || error.is_go_away(),
+            Self::Http2(error) => error.is_close(),
         }
     }
 }

@@ -49,18 +49,6 @@ pub(super) fn dial_failure(error: &io::Error) -> Failure {
     Failure::new(outcome, format!("{error}{remedy}"))
 }
 
-/// An error with its causes, in one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
-
 /// What servers say goes into a cell of one line.
 pub(super) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(500).collect()

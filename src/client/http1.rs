@@ -23,7 +23,7 @@ use super::wire::Wire;
 
 /// Bytes of one read: some 300 token events.
 const READ_BYTES: usize = 64 << 10;
-/// Bytes that a response's head may have, and those of informational responses before it.
+/// Bytes that a response's head may have, and all informational responses before it.
 const HEAD_LIMIT: usize = 64 << 10;
 /// Header lines that a response may have.
 const HEADER_LIMIT: usize = 128;
@@ -39,7 +39,7 @@ thread_local! {
 #[derive(Debug, thiserror::Error)]
 pub enum Http1Error {
     /// The connection.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// It ended before the head of the response was whole.
     #[error("the connection ended before the response's head")]
@@ -53,6 +53,11 @@ pub enum Http1Error {
     /// More than `HEAD_LIMIT`.
     #[error("the response's head is longer than {HEAD_LIMIT} bytes")]
     HeadTooLong,
+    /// The same before any head of a final response.
+    #[error(
+        "the server sent {0} informational responses (1xx), {HEAD_LIMIT} bytes of them, and no final one"
+    )]
+    Informational(u32),
     /// The body of the response cannot be told from what follows.
     #[error("the response cannot be read: {0}")]
     Framing(#[from] FramingError),
@@ -89,6 +94,8 @@ pub(super) struct Http1 {
     send_error: Option<io::Error>,
     /// Bytes that came before they could be used: of an unfinished head, or of the read that ended it.
     pending: Vec<u8>,
+    /// Informational responses so far, and their bytes.
+    informational: (u32, usize),
     framing: Framing,
     keep_alive: bool,
     /// The body has ended, whole or not.
@@ -159,6 +166,7 @@ impl Http1 {
             unsent: Unsent::default(),
             send_error: None,
             pending: Vec::new(),
+            informational: (0, 0),
             framing: Framing::Length(0),
             keep_alive: false,
             ended: false,
@@ -227,6 +235,12 @@ impl Http1 {
             rest = &rest[length..];
             if parsed.status.is_informational() && parsed.status != StatusCode::SWITCHING_PROTOCOLS
             {
+                let (count, bytes) = &mut self.informational;
+                *count += 1;
+                *bytes += length;
+                if *bytes > HEAD_LIMIT {
+                    return Err(Http1Error::Informational(*count));
+                }
                 continue;
             }
             self.framing = Framing::of(parsed.status, parsed.version, &parsed.headers)?;

@@ -29,10 +29,43 @@ const CONNECTION_WINDOW: u32 = 16 << 20;
 /// inside the library, unseen.
 const FIRST_STREAMS: usize = 1;
 
+/// What went wrong with HTTP/2.
+#[derive(Debug, thiserror::Error)]
+pub enum Http2Error {
+    /// On a connection that speaks it.
+    #[error(transparent)]
+    Protocol(#[from] h2::Error),
+    /// The other end speaks HTTP/1.x.
+    #[error("the server answered in HTTP/1: it does not speak HTTP/2 here; leave out --http2")]
+    Http1,
+    /// The connection ended before the first frame of the other end.
+    #[error(
+        "the connection ended ({0}) before the server said anything in HTTP/2; a server that speaks \
+         HTTP/1.1 only may end it so: leave out --http2"
+    )]
+    Silent(h2::Error),
+}
+
+impl Http2Error {
+    /// Whether the connection was closed, rather than misused.
+    pub(super) fn is_close(&self) -> bool {
+        matches!(self, Self::Protocol(error) if error.is_io() || error.is_go_away())
+    }
+}
+
+/// What the other end of a connection was heard to speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    Nothing,
+    Http1,
+    Http2,
+}
+
 /// A connection that requests share.
 #[derive(Debug)]
 pub(super) struct Connection {
     sender: RefCell<SendRequest<Bytes>>,
+    heard: Rc<Cell<Heard>>,
     last_read: Rc<Cell<Arrival>>,
     closed: Rc<Cell<bool>>,
     open: Cell<usize>,
@@ -42,7 +75,8 @@ impl Connection {
     /// Puts HTTP/2 on a connection. Must be called inside a `LocalSet`, which will drive it.
     pub(super) async fn start(wire: Wire) -> io::Result<Rc<Self>> {
         let last_read = wire.last_read().clone();
-        let io = ReadByRead { wire, has_read: false };
+        let heard = Rc::new(Cell::new(Heard::Nothing));
+        let io = ReadByRead { wire, has_read: false, heard: heard.clone() };
         let (sender, connection) = Builder::new()
             .enable_push(false)
             .initial_window_size(STREAM_WINDOW)
@@ -58,7 +92,17 @@ impl Connection {
             let _ = connection.await;
             ended.set(true);
         });
-        Ok(Rc::new(Self { sender: RefCell::new(sender), last_read, closed, open: Cell::new(0) }))
+        let (sender, open) = (RefCell::new(sender), Cell::new(0));
+        Ok(Rc::new(Self { sender, heard, last_read, closed, open }))
+    }
+
+    /// What an error means on a connection that was heard to speak so.
+    fn explain(&self, error: h2::Error) -> Http2Error {
+        match self.heard.get() {
+            Heard::Http1 => Http2Error::Http1,
+            Heard::Nothing if error.is_io() || error.is_go_away() => Http2Error::Silent(error),
+            _ => Http2Error::Protocol(error),
+        }
     }
 
     /// Whether it lives and has a stream to spare.
@@ -86,7 +130,12 @@ impl Http2 {
         Self { connection, body: None, ended: false }
     }
 
-    pub(super) async fn send(&mut self, request: Request<Bytes>) -> Result<Head, h2::Error> {
+    pub(super) async fn send(&mut self, request: Request<Bytes>) -> Result<Head, Http2Error> {
+        let sent = self.try_send(request).await;
+        sent.map_err(|error| self.connection.explain(error))
+    }
+
+    async fn try_send(&mut self, request: Request<Bytes>) -> Result<Head, h2::Error> {
         let (head, body) = request.into_parts();
         let sender = self.connection.sender.borrow().clone();
         let mut sender = sender.ready().await?;
@@ -105,7 +154,7 @@ impl Http2 {
         &mut self,
         context: &mut Context<'_>,
         mut take: impl FnMut(&[u8], Arrival),
-    ) -> Poll<Option<Result<(), h2::Error>>> {
+    ) -> Poll<Option<Result<(), Http2Error>>> {
         let Some(body) = self.body.as_mut().filter(|_| !self.ended) else {
             return Poll::Ready(None);
         };
@@ -119,7 +168,7 @@ impl Http2 {
             }
             Poll::Ready(end) => {
                 self.ended = true;
-                Poll::Ready(end.map(|error| error.map(drop)))
+                Poll::Ready(end.map(|error| Ok(error.map(drop)?)))
             }
         }
     }
@@ -200,6 +249,7 @@ impl Drop for Turn<'_> {
 struct ReadByRead {
     wire: Wire,
     has_read: bool,
+    heard: Rc<Cell<Heard>>,
 }
 
 impl AsyncRead for ReadByRead {
@@ -214,8 +264,15 @@ impl AsyncRead for ReadByRead {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
+        let before = buffer.filled().len();
         let read = Pin::new(&mut this.wire).poll_read(context, buffer);
         this.has_read = read.is_ready();
+        let bytes = &buffer.filled()[before..];
+        if this.heard.get() == Heard::Nothing && !bytes.is_empty() {
+            // A frame of HTTP/2 that began so would be larger than any may be.
+            let is_http1 = bytes.starts_with(b"HTTP/1");
+            this.heard.set(if is_http1 { Heard::Http1 } else { Heard::Http2 });
+        }
         read
     }
 }

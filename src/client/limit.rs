@@ -3,13 +3,18 @@
 use super::Timeouts;
 use crate::units::Nanos;
 
-/// A limit of the user's, by the option that sets it.
+/// After the last count of a whole answer its end may take so long, counted from that event: a server
+/// that holds its stream open has nothing more to say, and is not waited for until the run ends.
+const END_OF_ANSWER: Nanos = Nanos::from_secs(10);
+
+/// A limit of the user's, by the option that sets it, or ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
     Connect,
     FirstToken,
     Idle,
     Total,
+    EndOfAnswer,
 }
 
 /// When waiting ends, and by which limit.
@@ -31,7 +36,16 @@ impl Deadline {
             Limit::FirstToken => format!("no token within {span} s (--first-token-timeout)"),
             Limit::Idle => format!("nothing received for {span} s (--idle-timeout)"),
             Limit::Total => format!("not ended within {span} s (--timeout)"),
+            Limit::EndOfAnswer => format!(
+                "the answer is whole, but neither [DONE] nor an end came within {span} s of its \
+                 finish_reason and usage; not waited for any longer"
+            ),
         }
+    }
+
+    /// Whether nothing of an answer is missing when it passes.
+    pub(super) fn is_end_of_answer(self) -> bool {
+        self.limit == Limit::EndOfAnswer
     }
 }
 
@@ -50,17 +64,22 @@ impl Timeouts {
         self.earliest(sent, [(self.first_token, sent, Limit::FirstToken)])
     }
 
-    /// Within a response.
+    /// Within a response, that has been `whole` since then but for its end.
     pub(super) fn streaming(
         &self,
         sent: Nanos,
         last_byte: Nanos,
         has_token: bool,
+        whole: Option<Nanos>,
     ) -> Option<Deadline> {
         let first_token = self.first_token.filter(|_| !has_token);
         self.earliest(
             sent,
-            [(first_token, sent, Limit::FirstToken), (self.idle, last_byte, Limit::Idle)],
+            [
+                (whole.map(|_| END_OF_ANSWER), whole.unwrap_or_default(), Limit::EndOfAnswer),
+                (first_token, sent, Limit::FirstToken),
+                (self.idle, last_byte, Limit::Idle),
+            ],
         )
     }
 
@@ -101,18 +120,23 @@ mod tests {
         check(again, s(118), "no connection within 10 s (--connect-timeout)");
         check(all.responding(s(100)), s(120), "no token within 20 s (--first-token-timeout)");
         check(
-            all.streaming(s(100), s(103), false),
+            all.streaming(s(100), s(103), false, None),
             s(108),
             "nothing received for 5 s (--idle-timeout)",
         );
         check(
-            all.streaming(s(100), s(118), false),
+            all.streaming(s(100), s(118), false, None),
             s(120),
             "no token within 20 s (--first-token-timeout)",
         );
-        check(all.streaming(s(100), s(157), true), s(160), "not ended within 60 s (--timeout)");
+        let last = all.streaming(s(100), s(157), true, None);
+        check(last, s(160), "not ended within 60 s (--timeout)");
+        let idle = all.streaming(s(100), s(108), true, Some(s(108)));
+        check(idle, s(113), "nothing received for 5 s (--idle-timeout)");
         let none = Timeouts { connect: None, ..Timeouts::default() };
         assert_eq!(none.connecting(s(1), s(1)), None);
-        assert_eq!(none.streaming(s(1), s(2), false), None);
+        assert_eq!(none.streaming(s(1), s(2), false, None), None);
+        let end = none.streaming(s(1), s(9), true, Some(s(2))).expect("a limit");
+        assert!(end.at == s(12) && end.is_end_of_answer(), "comments do not put it off");
     }
 }

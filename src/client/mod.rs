@@ -27,6 +27,7 @@ mod signs;
 mod stamped;
 mod stream;
 mod tls;
+mod verdict;
 mod watch;
 mod wire;
 
@@ -51,6 +52,7 @@ pub use exchange::HttpError;
 pub use framing::FramingError;
 pub use head::{HeadError, Headers, RequestHead};
 pub use http1::Http1Error;
+pub use http2::Http2Error;
 pub use page::{Page, Pages};
 pub use predial::Dialled;
 pub use probe::{Probe, ProbeError, ServerFacts};

@@ -7,7 +7,7 @@
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 
-use super::connect::{Dial, Pool};
+use super::connect::{Dial, Pool, Rested};
 use super::exchange::{Exchange, Head, HttpError, Link};
 use super::head::RequestHead;
 use super::keep_alive::Terms;
@@ -87,8 +87,8 @@ impl Pages {
     }
 
     async fn ask(&self, path: &str, limit_bytes: usize) -> Result<Page, ProbeError> {
-        if let Some((kept, terms)) = self.pool.reuse() {
-            match self.over(kept, terms, path, limit_bytes).await {
+        if let Some(Rested { link, terms, .. }) = self.pool.reuse() {
+            match self.over(link, terms, path, limit_bytes).await {
                 Err(error) if error.is_close() => {}
                 answer => return answer.map_err(|source| self.not_http(source)),
             }

@@ -1,4 +1,4 @@
-//! Signs that an exchange is not what it should be, read from a response's head.
+//! Signs that an exchange is not what it should be, read from a response.
 //!
 //! Pure. Absent: outcomes, which are the stream's to name.
 
@@ -12,6 +12,19 @@ pub(super) fn other_form(content_type: &str) -> Option<&'static str> {
         "text/html" => Some("HTML page"),
         _ => None,
     }
+}
+
+/// The same, by what stands in the body outside of any event.
+pub(super) fn form_of_text(text: &[u8]) -> Option<&'static str> {
+    match text.trim_ascii_start().first()? {
+        b'{' | b'[' => Some("JSON body"),
+        b'<' => Some("HTML page"),
+        _ => None,
+    }
+}
+
+pub(super) fn no_events_words(form: &str, message: &str) -> String {
+    format!("expected a stream of events, got one {form}: {message}")
 }
 
 pub(super) fn is_compressed(head: &Head) -> bool {

@@ -1,9 +1,11 @@
 //! The decoder of server-sent events: bytes in, events out, however the bytes were cut.
 //!
 //! The rules are those of the WHATWG HTML standard (§9.2.6, "interpreting an event stream"), applied
-//! to bytes, with two departures that a measuring client needs. Complete `data:` lines that are
-//! pending at the end of a stream are dispatched, since what a server wrote has arrived; and a last
-//! `data: [DONE]` counts without any line end, since nothing can be missing from it.
+//! to bytes, with departures that a measuring client needs. Complete `data:` lines that are
+//! pending at the end of a stream are dispatched, since what a server wrote has arrived; a last
+//! `data: [DONE]` counts without any line end, since nothing can be missing from it; and an `error`
+//! field, which older llama.cpp servers write in the place of `data`, is an event named `error`.
+//! Lines that are of no field at all are kept for whoever wants to know what a server said there.
 //!
 //! Each byte is searched once, copied at most once when its line was cut by a read, and moved at most
 //! once more: linear time on any fragmentation. An event that lies whole in one read is handed over
@@ -20,11 +22,15 @@ mod tests;
 /// The most bytes that the lines of one event may have: 16 MiB, some eight times the largest known.
 pub const MAX_EVENT_BYTES: usize = 16 << 20;
 
+/// Bytes kept of lines that are of no field: more than any error page has for a good reason.
+const STRAY_BYTES: usize = 64 << 10;
+
 /// What stays allocated between events; the buffer of a larger one is given back.
 const KEEP_BYTES: usize = 64 << 10;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 const DONE: &[u8] = b"[DONE]";
+const ERROR: &[u8] = b"error";
 
 /// One event, borrowed from the read or from the decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +65,8 @@ pub struct Decoder {
     /// Bytes of the field lines of the event under way, for the limit.
     event_bytes: usize,
     limit: usize,
+    /// Lines that are of no field, as far as [`STRAY_BYTES`] go.
+    stray: Vec<u8>,
     /// The last read ended in CR: an LF at the start of the next belongs to it.
     skip_lf: bool,
     /// How many bytes of a BOM the stream began with; 3 also means that the question is settled.
@@ -84,7 +92,11 @@ struct Borrowed<'a> {
 enum Field<'a> {
     Data(&'a [u8]),
     Name(&'a [u8]),
+    /// No field of the standard, and never an empty one.
+    Error(&'a [u8]),
+    /// A comment, or a field that says nothing here.
     Ignored,
+    Stray,
 }
 
 impl Decoder {
@@ -102,6 +114,7 @@ impl Decoder {
             name: Vec::new(),
             event_bytes: 0,
             limit,
+            stray: Vec::new(),
             skip_lf: false,
             bom: 0,
             #[cfg(test)]
@@ -139,7 +152,7 @@ impl Decoder {
                 self.take_line(line, &mut borrowed, &mut on_event)?;
             } else {
                 self.hold(line)?;
-                self.take_held_line();
+                self.take_held_line(&mut on_event);
             }
         }
         self.settle(&borrowed);
@@ -147,8 +160,8 @@ impl Decoder {
         self.hold(rest)
     }
 
-    /// Ends the stream: dispatches what complete `data` lines are pending, and a last `data: [DONE]`
-    /// without a line end.
+    /// Ends the stream: dispatches what complete `data` lines are pending, and a last `data: [DONE]` or
+    /// `error` without a line end.
     ///
     /// Returns the length of an unfinished last line, which is dropped; above zero means that the
     /// stream was cut within a line.
@@ -160,11 +173,24 @@ impl Decoder {
         }
         let last = self.buffer.split_off(self.line_start);
         self.dispatch_held(&mut on_event);
-        if matches!(field(&last), Field::Data(DONE)) {
-            on_event(Event { name: b"", data: DONE });
-            return 0;
+        match field(&last) {
+            Field::Data(DONE) => on_event(Event { name: b"", data: DONE }),
+            Field::Error(data) => on_event(Event { name: ERROR, data }),
+            kind => {
+                if matches!(kind, Field::Stray) {
+                    self.keep_stray(&last);
+                }
+                return last.len();
+            }
         }
-        last.len()
+        0
+    }
+
+    /// The lines that were of no field, one below the other: JSON or HTML where a server forgot what it
+    /// was asked for. An unfinished last one is among them once the stream is [finished](Self::finish).
+    #[must_use]
+    pub fn into_stray(self) -> Vec<u8> {
+        self.stray
     }
 
     /// Whether the bytes held back are exactly `data: [DONE]`, with or without its line end.
@@ -203,15 +229,7 @@ impl Decoder {
         on_event: &mut impl FnMut(Event<'_>),
     ) -> Result<(), SseError> {
         if line.is_empty() {
-            let Some(data) = borrowed.data.take() else {
-                self.settle(&std::mem::take(borrowed));
-                self.dispatch_held(on_event);
-                return Ok(());
-            };
-            // Data in the buffer would have kept this data out of `borrowed`, so this is all of it.
-            let name = borrowed.name.take().unwrap_or(&self.name);
-            on_event(Event { name, data });
-            self.reset();
+            self.end_event(borrowed, on_event);
             return Ok(());
         }
         self.check_limit(line.len())?;
@@ -226,14 +244,36 @@ impl Decoder {
                 self.push_data(value);
             }
             Field::Name(value) => borrowed.name = Some(value),
+            Field::Error(data) => {
+                self.end_event(borrowed, on_event);
+                on_event(Event { name: ERROR, data });
+                return Ok(());
+            }
             Field::Ignored => return Ok(()),
+            Field::Stray => {
+                self.keep_stray(line);
+                return Ok(());
+            }
         }
         self.event_bytes += line.len();
         Ok(())
     }
 
+    /// Hands over the event under way, if there is one.
+    fn end_event(&mut self, borrowed: &mut Borrowed<'_>, on_event: &mut impl FnMut(Event<'_>)) {
+        let Some(data) = borrowed.data.take() else {
+            self.settle(&std::mem::take(borrowed));
+            self.dispatch_held(on_event);
+            return;
+        };
+        // Data in the buffer would have kept this data out of `borrowed`, so this is all of it.
+        let name = borrowed.name.take().unwrap_or(&self.name);
+        on_event(Event { name, data });
+        self.reset();
+    }
+
     /// The line in the buffer, which began in an earlier read, so it is not empty, and is complete now.
-    fn take_held_line(&mut self) {
+    fn take_held_line(&mut self, on_event: &mut impl FnMut(Event<'_>)) {
         let line_len = self.buffer.len() - self.line_start;
         let mut kept = self.line_start;
         match field(&self.buffer[self.line_start..]) {
@@ -257,6 +297,16 @@ impl Decoder {
                 self.event_bytes += line_len;
             }
             Field::Ignored => {}
+            Field::Error(_) | Field::Stray => {
+                // Neither is seen in a stream that goes well.
+                let line = self.buffer.split_off(kept);
+                if let Field::Error(data) = field(&line) {
+                    self.dispatch_held(on_event);
+                    on_event(Event { name: ERROR, data });
+                    return;
+                }
+                self.keep_stray(&line);
+            }
         }
         self.buffer.truncate(kept);
         self.line_start = kept;
@@ -283,6 +333,17 @@ impl Decoder {
         self.count_work(value.len());
         self.line_start = self.buffer.len();
         self.has_data = true;
+    }
+
+    /// Keeps a line that is of no field, or its beginning.
+    fn keep_stray(&mut self, line: &[u8]) {
+        let room = STRAY_BYTES.saturating_sub(self.stray.len());
+        let line = &line[..line.len().min(room)];
+        self.stray.extend_from_slice(line);
+        if room > line.len() {
+            self.stray.push(b'\n');
+        }
+        self.count_work(line.len());
     }
 
     /// Appends to the unfinished line.
@@ -329,7 +390,7 @@ impl Decoder {
     }
 }
 
-/// Reads a line that is not empty: its field's name, then its value after one optional space.
+/// Reads a line: its field's name, then its value after one optional space.
 fn field(line: &[u8]) -> Field<'_> {
     let value = |name: &[u8]| match line.strip_prefix(name)? {
         [] => Some(&[][..]),
@@ -337,8 +398,15 @@ fn field(line: &[u8]) -> Field<'_> {
         _ => None,
     };
     match line.first() {
-        Some(b'd') => value(b"data").map_or(Field::Ignored, Field::Data),
-        Some(b'e') => value(b"event").map_or(Field::Ignored, Field::Name),
-        _ => Field::Ignored,
+        Some(b'd') => value(b"data").map_or(Field::Stray, Field::Data),
+        Some(b'e') => match (value(b"event"), value(ERROR)) {
+            (Some(name), _) => Field::Name(name),
+            (_, Some([])) => Field::Ignored,
+            (_, Some(error)) => Field::Error(error),
+            _ => Field::Stray,
+        },
+        Some(b':') | None => Field::Ignored,
+        _ if value(b"id").or_else(|| value(b"retry")).is_some() => Field::Ignored,
+        _ => Field::Stray,
     }
 }

@@ -9,13 +9,14 @@ use bytes::Bytes;
 use hyper::StatusCode;
 
 use super::Client;
+use super::connect::Rested;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head, HttpError, Link};
-use super::failure::{Failure, chain, cut_failure, dial_failure, one_line};
+use super::failure::{Failure, cut_failure, dial_failure, one_line};
 use super::keep_alive::Terms;
 use super::limit::Deadline;
 use super::retry;
-use super::signs::{compressed_words, is_compressed, other_form};
+use super::signs::{compressed_words, is_compressed, no_events_words, other_form};
 use super::sse;
 use super::watch::{Step, Watch};
 use crate::record::{Outcome, StreamRecord, TokenTimes, Usage};
@@ -30,9 +31,9 @@ const READS_AT_ONCE: u32 = 4;
 const END_OF_BODY_LIMIT: Nanos = Nanos::from_secs(1);
 
 pub(super) struct Stream<'a> {
-    client: &'a Rc<Client>,
+    pub(super) client: &'a Rc<Client>,
     watch: &'a Watch,
-    record: StreamRecord,
+    pub(super) record: StreamRecord,
     /// When the first attempt started, and this one.
     sent: Nanos,
     started: Nanos,
@@ -42,10 +43,16 @@ pub(super) struct Stream<'a> {
     broke: bool,
     /// What is known of the connection.
     terms: Terms,
+    /// How long it had rested.
+    rested: Nanos,
     /// How long the bytes at hand had lain in the kernel.
     rx_delay: Option<Nanos>,
     /// `[DONE]` was seen.
-    done: bool,
+    pub(super) done: bool,
+    /// Since when nothing of the answer is missing but its end, as an offset.
+    pub(super) whole: Option<Nanos>,
+    /// What the body holds beside its events.
+    pub(super) stray: Vec<u8>,
 }
 
 /// An attempt that has ended.
@@ -74,8 +81,11 @@ impl<'a> Stream<'a> {
             retry_after: None,
             broke: false,
             terms: Terms::default(),
+            rested: Nanos::ZERO,
             rx_delay: None,
             done: false,
+            whole: None,
+            stray: Vec::new(),
         }
     }
 
@@ -118,11 +128,10 @@ impl<'a> Stream<'a> {
         }
         if let Some(form) = other_form(&head.content_type) {
             let message = self.message(&mut exchange).await;
-            let error = format!("expected a stream of events, got one {form}: {message}");
-            return Err(Failure::new(Outcome::StreamError, error));
+            return Err(Failure::new(Outcome::StreamError, no_events_words(form, &message)));
         }
         self.events(&mut exchange).await?;
-        self.expect_events(&head)?;
+        self.expect_events(&head.content_type)?;
         if self.done || exchange.has_ended() {
             recycle(self.client, exchange, self.terms).await;
         }
@@ -130,10 +139,10 @@ impl<'a> Stream<'a> {
     }
 
     async fn connect(&mut self) -> Result<Link, Failure> {
-        if let Some((connection, terms)) = self.client.pool.reuse() {
-            self.terms = terms;
+        if let Some(Rested { link, terms, rested }) = self.client.pool.reuse() {
+            (self.terms, self.rested) = (terms, rested);
             self.record.conn_reused = Some(true);
-            return Ok(connection);
+            return Ok(link);
         }
         let deadline = self.client.settings.timeouts.connecting(self.sent, self.started);
         let dial = self.client.pool.dial();
@@ -168,9 +177,8 @@ impl<'a> Stream<'a> {
         let reused = self.record.conn_reused == Some(true);
         let closed = error.is_close();
         if reused && closed {
-            self.client.pool.saw_early_close();
+            self.client.pool.saw_crossing(self.rested);
         }
-        let error = chain(error);
         let text = match (reused, closed) {
             (true, true) => format!(
                 "the server closed the idle connection as the request crossed it, or in answer to it{} \
@@ -208,8 +216,7 @@ impl<'a> Stream<'a> {
                         self.record.close.get_or_insert(self.client.offset(at));
                         if let Some(Err(error)) = ended {
                             self.broke = true;
-                            self.record.error =
-                                Some(format!("connection broke: {}", chain(&error)));
+                            self.record.error = Some(format!("connection broke: {error}"));
                         }
                         return Step::Ready(outcome);
                     }
@@ -221,9 +228,11 @@ impl<'a> Stream<'a> {
                 }
             }
         });
-        followed
-            .await
-            .unwrap_or_else(|(cut, deadline)| Err(cut_failure(cut, deadline, "in mid-stream")))
+        let followed = followed.await;
+        // The line that was under way when the stream was cut may be all that was said.
+        decoder.finish(|_| ());
+        self.stray = decoder.into_stray();
+        followed.unwrap_or_else(|(cut, deadline)| self.cut(cut, deadline))
     }
 
     /// Decodes bytes of one read, or (`None`) what is pending at the end of the stream.
@@ -287,6 +296,12 @@ impl<'a> Stream<'a> {
         if let Some(reason) = chunk.finish_reason {
             record.finish_reason = Some(one_line(&reason));
         }
+        self.whole = match (chunk.kind, chunk.usage.and_then(|usage| usage.output_tok)) {
+            (None, Some(_)) if record.finish_reason.is_some() => Some(at),
+            (None, _) => self.whole,
+            // Another choice goes on.
+            (Some(_), _) => None,
+        };
         if let Some(usage) = chunk.usage {
             // After a finish reason no count is a running one, a count of zero included.
             let running = usage.running && record.finish_reason.is_none();
@@ -294,47 +309,6 @@ impl<'a> Stream<'a> {
         }
         // Last, so that a token that came with the error is still counted.
         chunk.error.map_or(Ok(()), |error| Err(Failure::new(Outcome::StreamError, error)))
-    }
-
-    /// A body without an event was no stream of events, whatever else it was.
-    fn expect_events(&self, head: &Head) -> Result<(), Failure> {
-        if self.done || self.record.first_event.is_some() || self.record.error.is_some() {
-            return Ok(());
-        }
-        let form = match head.content_type.as_str() {
-            "text/event-stream" => return Ok(()),
-            "" => "none",
-            form => form,
-        };
-        let error = format!("a whole body without an event (content-type: {form})");
-        Err(Failure::new(Outcome::Truncated, error))
-    }
-
-    /// The outcome of a stream that was followed to its end.
-    fn verdict(&mut self) -> Result<Outcome, Failure> {
-        let record = &mut self.record;
-        if !self.done && record.finish_reason.is_none() {
-            let error = record.error.take().unwrap_or_else(|| {
-                "the stream ended with neither a finish_reason nor [DONE]".to_owned()
-            });
-            return Err(Failure::new(Outcome::Truncated, error));
-        }
-        if record.finish_reason.as_deref() == Some("error") {
-            let error =
-                record.error.take().unwrap_or_else(|| "finish_reason is `error`".to_owned());
-            return Err(Failure::new(Outcome::StreamError, error));
-        }
-        if record.tokens.count() == 0 {
-            return Err(Failure::new(Outcome::Empty, "a whole stream without a token"));
-        }
-        let got = record.usage.and_then(|usage| usage.output_tok);
-        let asked = u64::from(record.output_tok_asked);
-        match got {
-            Some(got) if self.client.settings.ignore_eos && got < asked => {
-                Err(Failure::new(Outcome::Short, format!("asked for {asked} tokens, got {got}")))
-            }
-            _ => Ok(Outcome::Ok),
-        }
     }
 
     /// Why a status other than 200 came, in the server's words.
@@ -383,7 +357,8 @@ impl<'a> Stream<'a> {
     fn stream_deadline(&self) -> Option<Deadline> {
         let has_token = self.record.tokens.count() > 0;
         let timeouts = &self.client.settings.timeouts;
-        timeouts.streaming(self.sent, self.watch.last_byte(), has_token)
+        let whole = self.whole.map(|whole| self.client.t0 + whole);
+        timeouts.streaming(self.sent, self.watch.last_byte(), has_token, whole)
     }
 }
 

@@ -50,6 +50,14 @@ impl LineFile {
         self.csv.flush().map_err(|source| self.error(source))
     }
 
+    /// An error where the file is not under its name any more: nobody would find what is written to it.
+    pub fn check_is_there(&self) -> Result<(), RecorderError> {
+        if self.path.exists() {
+            return Ok(());
+        }
+        Err(RecorderError::Gone { path: self.path.clone() })
+    }
+
     fn error(&self, source: std::io::Error) -> RecorderError {
         RecorderError::Write { path: self.path.clone(), source }
     }

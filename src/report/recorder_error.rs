@@ -40,7 +40,7 @@ pub enum RecorderError {
         limit_bytes: usize,
     },
     /// The file was there and is no more: nobody would find what is written to it.
-    #[error("{} is gone: was the folder removed while the run went on?", path.display())]
+    #[error("{} is gone: was its folder removed meanwhile?", path.display())]
     Gone {
         /// The file.
         path: PathBuf,

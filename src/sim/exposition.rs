@@ -91,6 +91,9 @@ impl Scrape<'_> {
         text.histogram("inter_token_latency_seconds", "From token to token.", &meter.itl);
         text.histogram("e2e_request_latency_seconds", "Arrival to last token.", &meter.e2e);
         text.histogram("request_queue_time_seconds", "Time without a slot.", &meter.queued);
+        let (prompt, output) = (&meter.prompt_length, &meter.output_length);
+        text.histogram("request_prompt_tokens", "Prompt tokens of finished requests.", prompt);
+        text.histogram("request_generation_tokens", "Tokens generated for those.", output);
         text.out
     }
 
@@ -176,13 +179,13 @@ impl Text {
         self.head(name, help, "histogram");
         let bucket = format!("{name}_bucket");
         let mut below = 0;
-        let limits = histogram.limits_s.iter().map(|limit_s| format!("{limit_s:?}"));
+        let limits = histogram.limits.iter().map(|limit| format!("{limit:?}"));
         for (limit, count) in limits.chain(["+Inf".to_owned()]).zip(&histogram.counts) {
             below += count;
             self.sample(&bucket, Some(("le", &limit)), below as f64);
         }
         self.sample(&format!("{name}_count"), None, below as f64);
-        self.sample(&format!("{name}_sum"), None, histogram.sum_s());
+        self.sample(&format!("{name}_sum"), None, histogram.sum());
         self.created(name, help, &[None]);
     }
 

@@ -76,10 +76,10 @@ impl Server {
             let driver = drive(server.clone(), clock.clone(), bell.clone());
             Self {
                 engine: RefCell::new(Engine::new(settings.clone())),
+                meter: RefCell::new(Meter::new(settings.max_model_len_tok)),
                 settings,
                 clock,
                 anchor,
-                meter: RefCell::new(Meter::new()),
                 open: RefCell::default(),
                 truth: RefCell::new(truth.map(TruthLog::new)),
                 requests: Cell::new(0),

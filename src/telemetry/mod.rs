@@ -10,7 +10,10 @@ pub mod cross_check;
 pub mod exposition;
 pub mod figures;
 pub mod histogram;
+pub mod lifetime;
+pub mod models;
 pub mod reading;
+pub mod reading_error;
 pub mod remaining;
 pub mod rules;
 pub mod scrape;
@@ -20,7 +23,8 @@ pub mod window;
 #[cfg(test)]
 mod tests;
 
-pub use reading::{Reading, ReadingError};
+pub use reading::Reading;
+pub use reading_error::ReadingError;
 pub use scrape::{ScrapeError, Scraper};
 pub use track::Track;
 pub use window::Window;

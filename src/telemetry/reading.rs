@@ -7,7 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::exposition::{Exposition, Sample};
 use super::histogram::{Bound, Histogram};
+use super::models::models;
+use super::reading_error::ReadingError;
 use super::rules::{Counter, Gauge, Latency, Rules, Source, Stepping, TABLE};
+
+/// Characters of a wrong text that a message shows.
+pub(super) const SHOWN_CHARS: usize = 40;
 
 /// One series of a figure: its labels, sorted, without those that repeat.
 pub type Series = Vec<(String, String)>;
@@ -28,6 +33,8 @@ pub struct Reading {
     pub latencies: BTreeMap<Latency, BTreeMap<Series, Histogram>>,
     /// Tokens by what else grows with them, where no count of tokens does while requests run.
     pub stepped: Option<Stepped>,
+    /// Models whose figures are added up here; none where the page does not name them.
+    pub models: BTreeSet<String>,
     /// Figures that are left out, and why.
     pub faults: Vec<ReadingError>,
 }
@@ -41,35 +48,8 @@ pub struct Stepped {
     pub error_tok: f64,
 }
 
-/// Why a page has no figures.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReadingError {
-    /// No engine's names on it.
-    #[error(
-        "the page has no metrics of any engine known here ({known}){seen}\nhint: give the page of the \
-         engine itself by --metrics URL"
-    )]
-    UnknownEngine {
-        /// The engines.
-        known: String,
-        /// Names that it has, in words; empty without any.
-        seen: String,
-    },
-    /// The same sample twice.
-    #[error("the page has two samples of `{name}` with the same labels, which cannot both count")]
-    Twice {
-        /// The metric.
-        name: String,
-    },
-    /// A counter or bucket below zero or not a number.
-    #[error("the page says {value} for the counter `{name}`, which no counter can be")]
-    NoCount {
-        /// The metric.
-        name: String,
-        /// As read.
-        value: String,
-    },
-}
+/// No figure is larger: beyond it not every whole number is an [`f64`], so that one more would not be seen.
+const LARGEST: f64 = 9_007_199_254_740_992.0;
 
 /// The rules by which a page is read.
 pub fn recognise(page: &Exposition<'_>) -> Result<&'static Rules, ReadingError> {
@@ -103,11 +83,12 @@ pub fn read(page: &Exposition<'_>, rules: &'static Rules) -> Reading {
     let names = Names { by_name, page, repeats: rules.repeats };
     let mut reading = Reading {
         rules,
-        started: names.of("process_start_time_seconds").first().map(|sample| sample.value),
+        started: names.started(),
         counters: BTreeMap::new(),
         gauges: BTreeMap::new(),
         latencies: BTreeMap::new(),
         stepped: None,
+        models: models(page, rules),
         faults: Vec::new(),
     };
     for (counter, source) in rules.counters {
@@ -120,8 +101,12 @@ pub fn read(page: &Exposition<'_>, rules: &'static Rules) -> Reading {
         }
     }
     for (gauge, source) in rules.gauges {
-        if let Some(value) = names.gauge(*gauge, source) {
-            reading.gauges.insert(*gauge, value);
+        match names.gauge(*gauge, source) {
+            Ok(Some(value)) => {
+                reading.gauges.insert(*gauge, value);
+            }
+            Ok(None) => {}
+            Err(fault) => reading.faults.push(fault),
         }
     }
     for (latency, source) in rules.latencies {
@@ -216,20 +201,30 @@ impl<'a> Names<'a> {
         Ok((!series.is_empty() || self.is_declared(source)).then_some(series))
     }
 
-    fn gauge(&self, gauge: Gauge, source: &'static Source) -> Option<f64> {
-        let (_, samples) = self.found(source);
+    /// `None` where the page does not have it, or calls it NaN as what a server does not know yet.
+    fn gauge(&self, gauge: Gauge, source: &'static Source) -> Result<Option<f64>, ReadingError> {
+        let (name, samples) = self.found(source);
         let mut series: BTreeMap<Series, f64> = BTreeMap::new();
-        // What a server does not know yet it may call NaN.
-        for sample in samples.filter(|sample| sample.value.is_finite()) {
+        for sample in samples.filter(|sample| !sample.value.is_nan()) {
+            if !is_amount(sample.value) {
+                let (name, value) = (name.to_owned(), said(sample.value));
+                return Err(ReadingError::NoAmount { name, value });
+            }
             let kept = series.entry(key(sample, self.repeats)).or_insert(sample.value);
             *kept = kept.max(sample.value);
         }
-        match gauge {
+        Ok(match gauge {
             Gauge::Running | Gauge::Waiting => series.into_values().reduce(|a, b| a + b),
             Gauge::KvUse | Gauge::CacheHitRate | Gauge::AcceptanceRate | Gauge::MeanBatch => {
                 series.into_values().reduce(f64::max)
             }
-        }
+        })
+    }
+
+    /// When the process started; `None` where the page gives no time.
+    fn started(&self) -> Option<f64> {
+        let started = self.of("process_start_time_seconds").first()?.value;
+        is_amount(started).then_some(started)
     }
 
     fn histograms(
@@ -245,9 +240,7 @@ impl<'a> Names<'a> {
         let mut series: BTreeMap<Series, Histogram> = BTreeMap::new();
         let mut seen = BTreeSet::new();
         for sample in self.of(&format!("{name}_bucket")) {
-            let Some(bound) = sample.label("le").and_then(|le| le.parse::<f64>().ok()) else {
-                continue;
-            };
+            let bound = bound(name, sample.label("le").unwrap_or_default())?;
             let value = count(name, sample.value)?;
             once(name, &mut seen, key(sample, &[]))?;
             let histogram = series.entry(key(sample, &without_le)).or_default();
@@ -259,10 +252,8 @@ impl<'a> Names<'a> {
             histogram.count = histogram.count.max(count(name, sample.value)?);
         }
         for sample in self.of(&format!("{name}_sum")) {
-            if sample.value.is_finite() {
-                let histogram = series.entry(key(sample, self.repeats)).or_default();
-                histogram.sum = histogram.sum.max(sample.value);
-            }
+            let histogram = series.entry(key(sample, self.repeats)).or_default();
+            histogram.sum = histogram.sum.max(count(name, sample.value)?);
         }
         Ok(series)
     }
@@ -281,10 +272,31 @@ fn key(sample: &Sample<'_>, without: &[&str]) -> Series {
 }
 
 fn count(name: &str, value: f64) -> Result<f64, ReadingError> {
-    if value.is_finite() && value >= 0.0 {
+    if is_amount(value) {
         return Ok(value);
     }
-    Err(ReadingError::NoCount { name: name.to_owned(), value: value.to_string() })
+    Err(ReadingError::NoCount { name: name.to_owned(), value: said(value) })
+}
+
+/// Not for NaN.
+fn is_amount(value: f64) -> bool {
+    (0.0..=LARGEST).contains(&value)
+}
+
+/// Short, however large.
+fn said(value: f64) -> String {
+    if value.abs() > LARGEST { format!("{value:e}") } else { value.to_string() }
+}
+
+/// A bucket's upper bound, in seconds.
+fn bound(name: &str, le: &str) -> Result<f64, ReadingError> {
+    match le.parse::<f64>() {
+        Ok(bound) if is_amount(bound) || bound == f64::INFINITY => Ok(bound),
+        _ => {
+            let le = le.chars().take(SHOWN_CHARS).collect();
+            Err(ReadingError::NoBound { name: name.to_owned(), le })
+        }
+    }
 }
 
 fn once(name: &str, seen: &mut BTreeSet<Series>, key: Series) -> Result<(), ReadingError> {

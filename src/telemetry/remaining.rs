@@ -3,17 +3,25 @@
 //! Time left = (samples left × mean completion length) ÷ tok/s, as if all went on as in the pieces seen.
 //! The mean length of an unfinished run is not that of its finished requests, since short ones finish
 //! first: all tokens generated, those of running requests too, over the requests finished is the estimate
-//! for censored lifetimes (total time on test over deaths). Deliberately absent: the emptier batch at the
-//! very end of a run, which takes longer.
+//! for censored lifetimes (total time on test over deaths). What a server counted before the watch (see
+//! [`super::lifetime`]) is taken for some hundreds of requests more, so that a watch that has seen few is
+//! told by it, and one that has seen many overrules what was another load. Deliberately absent: the emptier
+//! batch at the very end of a run, which takes longer.
 
 use std::collections::VecDeque;
 
+use super::lifetime::{Lifetime, MeanLength};
+
+/// Requests before the watch count for no more than these.
+const PRIOR_MOST: f64 = 400.0;
 /// Pieces of time that count: the newest.
 const KEPT_PIECES: usize = 300;
 /// Student's t at 97.5% for 1, 2, … degrees of freedom.
 const STUDENT: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
 /// The same for more, a little wide of the mark for many.
 const STUDENT_BEYOND: f64 = 2.2;
+/// A rate below is none: no run would end by it.
+const LEAST_TOK_S: f64 = 1e-9;
 /// Of the normal distribution.
 const NORMAL: f64 = 1.96;
 
@@ -23,6 +31,8 @@ pub struct Remaining {
     samples: f64,
     /// Given, or to be estimated.
     mean_tok: Option<f64>,
+    /// Requests finished before the watch, and their length.
+    prior: Option<(f64, MeanLength)>,
     rates_tok_s: VecDeque<f64>,
     generated_tok: f64,
     /// `None` once a window did not tell.
@@ -36,10 +46,29 @@ pub struct Outlook {
     pub samples: f64,
     /// Mean length that was reckoned with.
     pub mean_tok: f64,
+    /// By what.
+    pub length: Length,
     /// Seconds left.
     pub left_s: f64,
     /// Seconds left at the least and at the most (95%); no most where it cannot be bounded.
     pub between_s: (f64, Option<f64>),
+}
+
+/// By what a mean length is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Length {
+    /// It was given.
+    Given,
+    /// By all requests since the server's start.
+    SinceStart {
+        /// So many had finished.
+        finished: f64,
+    },
+    /// By those in the time that was watched.
+    Watched {
+        /// So many finished.
+        finished: f64,
+    },
 }
 
 /// Why the end cannot be told.
@@ -65,10 +94,16 @@ impl Remaining {
         Self {
             samples: samples as f64,
             mean_tok,
+            prior: None,
             rates_tok_s: VecDeque::new(),
             generated_tok: 0.0,
             finished: Some(0.0),
         }
+    }
+
+    /// Takes what the server had counted when the watch began.
+    pub fn begins_with(&mut self, lifetime: Option<Lifetime>) {
+        self.prior = lifetime.and_then(|all| Some((all.finished, all.mean_length()?)));
     }
 
     /// Takes the tok/s of pieces of a window, of about the same length each.
@@ -87,12 +122,7 @@ impl Remaining {
     /// When it ends, by all that was seen.
     pub fn outlook(&self) -> Result<Outlook, Unknown> {
         let (rate, rate_error) = self.rate().ok_or(Unknown::NoTokens)?;
-        let (mean_tok, mean_error) = match (self.mean_tok, self.finished) {
-            (Some(given), _) => (given, 0.0),
-            (None, None) => return Err(Unknown::NoCount),
-            (None, Some(0.0)) => return Err(Unknown::NoneFinished),
-            (None, Some(finished)) => (self.generated_tok / finished, NORMAL / finished.sqrt()),
-        };
+        let (MeanLength { tok: mean_tok, error: mean_error }, length) = self.length()?;
         let left_tok = match self.finished {
             Some(finished) => (self.samples - finished) * mean_tok,
             None => self.samples * mean_tok - self.generated_tok,
@@ -104,16 +134,37 @@ impl Remaining {
         Ok(Outlook {
             samples: left_tok / mean_tok,
             mean_tok,
+            length,
             left_s,
             between_s: (left_s / (1.0 + error), most),
         })
+    }
+
+    fn length(&self) -> Result<(MeanLength, Length), Unknown> {
+        if let Some(tok) = self.mean_tok {
+            return Ok((MeanLength { tok, error: 0.0 }, Length::Given));
+        }
+        // A server that counts none now has counted none before.
+        let finished = self.finished.ok_or(Unknown::NoCount)?;
+        let Some((before, prior)) = self.prior else {
+            if finished < 1.0 {
+                return Err(Unknown::NoneFinished);
+            }
+            let (tok, error) = (self.generated_tok / finished, NORMAL / finished.sqrt());
+            return Ok((MeanLength { tok, error }, Length::Watched { finished }));
+        };
+        let counts_for = before.min(PRIOR_MOST);
+        let all = counts_for + finished;
+        let tok = (counts_for * prior.tok + self.generated_tok) / all;
+        let error = (NORMAL / all.sqrt()).hypot(prior.error * counts_for / all);
+        Ok((MeanLength { tok, error }, Length::SinceStart { finished: before + finished }))
     }
 
     /// Mean tok/s and its relative error at 95%.
     fn rate(&self) -> Option<(f64, f64)> {
         let n = self.rates_tok_s.len();
         let mean = self.rates_tok_s.iter().sum::<f64>() / n as f64;
-        if n == 0 || mean <= 0.0 {
+        if n == 0 || mean < LEAST_TOK_S {
             return None;
         }
         if n == 1 {
@@ -128,6 +179,8 @@ impl Remaining {
 
 #[cfg(test)]
 mod tests {
+    use super::super::exposition::{Limits, parse};
+    use super::super::reading::{read, recognise};
     use super::*;
 
     #[test]
@@ -161,8 +214,27 @@ mod tests {
         run.add_counts(4000.0, Some(10.0));
         let outlook = run.outlook().expect("known");
         assert!((outlook.mean_tok - 400.0).abs() < 1e-9, "of the finished it would be 100");
+        assert_eq!(outlook.length, Length::Watched { finished: 10.0 });
         let (least, most) = outlook.between_s;
         assert!(least < outlook.left_s && most.expect("bounded") > outlook.left_s);
+    }
+
+    /// Another load than before: after some hundreds of requests it is what counts.
+    #[test]
+    fn what_was_before_the_watch_is_overruled_by_what_is_seen() {
+        let mut run = Remaining::new(100_000, None);
+        let page = "vllm:generation_tokens_total 1000000\nvllm:request_generation_tokens_sum 1000000\n\
+                    vllm:request_success_total 10000\nvllm:num_requests_running 0\n";
+        let page = parse(page.as_bytes(), Limits::default()).expect("a page");
+        let rules = recognise(&page).expect("vLLM");
+        run.begins_with(Lifetime::of(&read(&page, rules)));
+        run.add_rates([100.0; 5]);
+        let at_first = run.outlook().expect("known before any has finished");
+        assert!((at_first.mean_tok - 100.0).abs() < 1e-9, "{at_first:?}");
+        assert_eq!(at_first.length, Length::SinceStart { finished: 10_000.0 });
+        run.add_counts(1_000_000.0, Some(1000.0));
+        let tok = run.outlook().expect("known").mean_tok;
+        assert!((tok - (40_000.0 + 1_000_000.0) / 1400.0).abs() < 1e-9, "{tok}, towards 1,000");
     }
 
     #[test]

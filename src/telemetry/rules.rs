@@ -138,6 +138,8 @@ pub struct Rules {
     pub repeats: &'static [&'static str],
     /// [`Counter::Prompt`] leaves out those of [`Counter::Cached`].
     pub prompt_is_computed: bool,
+    /// The label that names the model of a series, where a page may have several.
+    pub model_label: Option<&'static str>,
     /// Counters.
     pub counters: &'static [(Counter, Source)],
     /// Gauges.
@@ -163,6 +165,7 @@ pub static TABLE: [Rules; 8] = [
         is_front: true,
         repeats: &[],
         prompt_is_computed: false,
+        model_label: Some("model"),
         counters: &[
             (Counter::Prompt, by(&["dynamo_frontend_input_sequence_tokens_sum"])),
             (Counter::Cached, by(&["dynamo_frontend_cached_tokens_sum"])),
@@ -194,6 +197,7 @@ pub static TABLE: [Rules; 8] = [
         // `engine` tells data-parallel replicas apart, which add up.
         repeats: &[],
         prompt_is_computed: false,
+        model_label: Some("model_name"),
         counters: &[
             (Counter::Prompt, by(&["vllm:prompt_tokens"])),
             (Counter::Cached, by(&["vllm:prompt_tokens_cached"])),
@@ -236,6 +240,7 @@ pub static TABLE: [Rules; 8] = [
         // Ranks of one model tell the same figures again; `dp_rank` tells replicas apart.
         repeats: &["tp_rank", "pp_rank", "moe_ep_rank"],
         prompt_is_computed: false,
+        model_label: Some("model_name"),
         counters: &[
             (Counter::Prompt, by(&["sglang:prompt_tokens"])),
             (Counter::Cached, by(&["sglang:cached_tokens"])),
@@ -273,6 +278,7 @@ pub static TABLE: [Rules; 8] = [
         is_front: false,
         repeats: &[],
         prompt_is_computed: true,
+        model_label: None,
         counters: &[
             (Counter::Prompt, by(&["llamacpp:prompt_tokens"])),
             (Counter::Cached, by(&["llamacpp:prompt_tokens_cached"])),
@@ -301,6 +307,7 @@ pub static TABLE: [Rules; 8] = [
         is_front: false,
         repeats: &[],
         prompt_is_computed: false,
+        model_label: None,
         counters: &[
             (Counter::Prompt, by(&["tgi_request_input_length_sum"])),
             (Counter::Generation, by(&["tgi_request_generated_tokens_sum"])),
@@ -328,6 +335,7 @@ pub static TABLE: [Rules; 8] = [
         is_front: false,
         repeats: &[],
         prompt_is_computed: false,
+        model_label: Some("model_name"),
         counters: &[
             (Counter::Prompt, by(&["trtllm_prompt_tokens", "trtllm:prompt_tokens"])),
             (Counter::Cached, by(&["trtllm_prompt_cached_tokens", "trtllm:prompt_cached_tokens"])),
@@ -385,6 +393,7 @@ pub static TABLE: [Rules; 8] = [
         is_front: false,
         repeats: &[],
         prompt_is_computed: false,
+        model_label: Some("model_name"),
         counters: &[
             (Counter::Prompt, by(&["lmdeploy:prompt_tokens"])),
             (Counter::Generation, by(&["lmdeploy:generation_tokens"])),
@@ -419,6 +428,7 @@ pub static TABLE: [Rules; 8] = [
         is_front: true,
         repeats: &[],
         prompt_is_computed: false,
+        model_label: None,
         counters: &[
             (Counter::Prompt, by(&["litellm_input_tokens_metric"])),
             (Counter::Cached, by(&["litellm_input_cached_tokens_metric"])),

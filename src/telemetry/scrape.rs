@@ -3,7 +3,9 @@
 //! Deliberately absent: when to ask again, and retries: a failed answer is a sample that is missing.
 
 use super::exposition::{ExpositionError, Limits, parse};
-use super::reading::{Reading, ReadingError, read, recognise};
+use super::models::narrow;
+use super::reading::{Reading, read, recognise};
+use super::reading_error::ReadingError;
 use super::track::Stamp;
 use crate::client::{Page, Pages, ProbeError};
 
@@ -60,6 +62,8 @@ pub struct Scraper {
     path: String,
     /// To be asked in turn until one is a page.
     others: Vec<String>,
+    /// The only model that counts.
+    model: Option<String>,
     limits: Limits,
 }
 
@@ -68,7 +72,12 @@ impl Scraper {
     /// queries.
     #[must_use]
     pub fn new(pages: Pages, path: String, others: Vec<String>) -> Self {
-        Self { pages, path, others, limits: Limits::default() }
+        Self { pages, path, others, model: None, limits: Limits::default() }
+    }
+
+    /// Reads the figures of this model alone.
+    pub fn only(&mut self, model: Option<String>) {
+        self.model = model;
     }
 
     /// One reading, stamped.
@@ -99,14 +108,19 @@ impl Scraper {
             let what = self.pages.scrub(what);
             return Err(ScrapeError::NoPage { path, what, hint });
         }
-        let text = parse(&page.body, self.limits).map_err(|source| {
+        let mut text = parse(&page.body, self.limits).map_err(|source| {
             let told = match page.content_type.as_str() {
                 "" | "text/plain" | "application/openmetrics-text" => String::new(),
                 other => format!(" (content-type: {other})"),
             };
             ScrapeError::Text { path: path.clone(), told, source }
         })?;
-        let reading = recognise(&text).map(|rules| read(&text, rules));
+        let reading = recognise(&text).and_then(|rules| {
+            if let Some(model) = &self.model {
+                narrow(&mut text, rules, model)?;
+            }
+            Ok(read(&text, rules))
+        });
         let reading = reading.map_err(|source| ScrapeError::Reading { path, source })?;
         Ok((Stamp::between(page.sent, page.answered), reading))
     }

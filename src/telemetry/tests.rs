@@ -1,5 +1,7 @@
 //! Pages in, figures out: engines, restarts, replicas, servers in turn. Times are made up.
 
+mod absurd;
+
 use proptest::prelude::*;
 
 use super::exposition::{Limits, parse};
@@ -127,7 +129,55 @@ fn a_replica_that_comes_in_brings_no_past_with_it() {
         |a: u64, b: u64| format!("{}vllm:generation_tokens_total{{engine=\"1\"}} {b}\n", vllm(a));
     let track = track(&[vllm(0), vllm(100), both(200, 1_000_000), both(300, 1_000_100)]);
     let window = whole(&track.expect("one server")).expect("readings");
-    assert!((tok_s(&window) - 150.0).abs() < 1e-9, "{window:?}");
+    assert_eq!(window.restarts, 0, "a replica more is no restart");
+    // 100 of the one in each second, and of the other in the last.
+    assert!((tok_s(&window) - 400.0 / 3.0).abs() < 1e-9, "{window:?}");
+}
+
+#[test]
+fn a_replica_or_model_that_comes_or_goes_is_no_restart_and_no_other_server() {
+    let of = |label: &str, count: u64| {
+        let ttft = "vllm:time_to_first_token_seconds";
+        format!(
+            "vllm:generation_tokens_total{{{label}}} {count}\n{ttft}_count{{{label}}} {count}\n\
+             {ttft}_bucket{{{label},le=\"+Inf\"}} {count}\n"
+        )
+    };
+    for labels in [
+        ["engine=\"0\"", "engine=\"1\""],
+        ["engine=\"0\",model_name=\"a\"", "engine=\"0\",model_name=\"b\""],
+    ] {
+        let [one, other] = labels;
+        let pages = [
+            of(one, 100),
+            of(one, 200) + &of(other, 5_000),
+            of(one, 300) + &of(other, 5_010),
+            of(other, 5_020),
+            of(other, 5_030),
+        ];
+        let track = track(&pages).expect("one server");
+        let window = whole(&track).expect("readings");
+        assert_eq!(window.restarts, 0, "{labels:?}");
+        let grown = [100.0, 110.0, 10.0, 10.0].iter().sum::<f64>();
+        assert!((window.grown[&Counter::Generation] - grown).abs() < 1e-9, "{window:?}");
+        assert!((window.latencies[&Latency::Ttft].count - grown).abs() < 1e-9, "{window:?}");
+    }
+    // The same under another name is another process.
+    let renamed = track(&[of("model_name=\"a\"", 10), of("model_name=\"b\"", 12)]);
+    assert!(whole(&renamed.expect("one server")).is_none());
+}
+
+#[test]
+fn a_start_that_is_no_time_tells_of_no_restart() {
+    let page = |started: &str, tok| format!("{}process_start_time_seconds {started}\n", vllm(tok));
+    for started in [["NaN"; 3], ["+Inf", "-1", "NaN"], ["7", "NaN", "7"]] {
+        let pages = [0, 1, 2].map(|at| page(started[at], 100 * at as u64));
+        let window = whole(&track(&pages).expect("one server")).expect("readings");
+        assert_eq!((window.restarts, tok_s(&window)), (0, 100.0), "{started:?}");
+    }
+    let again = [page("10", 100), page("NaN", 200), page("20", 900), page("20", 1000)];
+    let window = whole(&track(&again).expect("one server")).expect("readings");
+    assert_eq!(window.restarts, 1, "one that began while the page gave no time");
 }
 
 #[test]
@@ -249,7 +299,9 @@ fn no_number_where_a_count_should_be_leaves_that_figure_out() {
     let page = "vllm:generation_tokens_total NaN\nvllm:prompt_tokens_total 7\n\
                 vllm:num_requests_running NaN\nvllm:num_requests_waiting +Inf\n";
     let reading = reading(page);
-    assert_eq!(reading.faults.len(), 1);
+    assert_eq!(reading.faults.len(), 2);
+    let waiting = reading.faults[1].to_string();
+    assert!(waiting.contains("inf for `vllm:num_requests_waiting`"), "{waiting}");
     let said = reading.faults[0].to_string();
     assert!(said.contains("NaN for the counter `vllm:generation_tokens`"), "{said}");
     assert!(!reading.counters.contains_key(&Counter::Generation) && reading.gauges.is_empty());

@@ -5,18 +5,28 @@
 //! several servers in turn, counters jump back and forth; no rate can be made of that, and it is refused.
 //! Deliberately absent: asking, and the wall clock.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::histogram::Histogram;
 use super::reading::{Reading, Series, Stepped};
-use super::rules::{Counter, Gauge, Latency, Rules};
+use super::rules::{Counter, Gauge, Latency, Rules, Stepping};
 use crate::units::Nanos;
 
 /// Spans kept: more than an hour of one a second.
 const KEPT_SPANS: usize = 4_000;
-/// Labels that tell replicas apart. A series of one that was not there before brings its past with it.
-const REPLICA_LABELS: [&str; 8] =
-    ["engine", "dp_rank", "instance", "pod", "node", "worker", "worker_id", "replica"];
+/// Labels that tell replicas and models apart. A series of one that was not there before brings its past
+/// with it.
+const REPLICA_LABELS: [&str; 9] = [
+    "engine",
+    "model_name",
+    "dp_rank",
+    "instance",
+    "pod",
+    "node",
+    "worker",
+    "worker_id",
+    "replica",
+];
 /// A fall to no less than this share of what was counted is none of a server that began again.
 const SMALL_FALL: f64 = 0.5;
 /// No server restarts and has done more work than before within this time.
@@ -47,7 +57,7 @@ pub struct Span {
     pub from: Stamp,
     /// The later one.
     pub to: Stamp,
-    /// The server restarted, or a replica came or went: nothing of this span counts.
+    /// The server restarted, or one of its replicas did: nothing of this span counts.
     pub is_broken: bool,
     /// Growth of each counter.
     pub grown: BTreeMap<Counter, f64>,
@@ -96,12 +106,15 @@ impl Track {
             self.last = Some((stamp, reading));
             return Ok(false);
         };
+        let mut reading = reading;
+        // A page that gives no time of start this once is of the process that was there.
+        reading.started = reading.started.or(before.started);
         let earlier_start = before.started.zip(reading.started).is_some_and(|(was, is)| is < was);
         if earlier_start {
             return Err(SeveralServers { sign: "the time at which the process started goes back" });
         }
         let span = Span::between((from, &before), (stamp, &reading));
-        let (was, is) = (total(&before), total(&reading));
+        let (was, is) = totals(&before, &reading);
         if is < was {
             // A restarted server begins at zero. One that is back where it was two readings ago was not
             // the one that answered in between, and one that went down a little did not begin again.
@@ -148,9 +161,23 @@ impl Track {
     }
 }
 
-/// All counters added up: it falls at a restart and only there.
-fn total(reading: &Reading) -> f64 {
-    reading.counters.values().flat_map(BTreeMap::values).sum()
+/// All counters that both readings have, added up: they fall at a restart and only there. A replica that
+/// came or went is not looked at, unless nothing else is there.
+fn totals(before: &Reading, now: &Reading) -> (f64, f64) {
+    let mut common = (0.0, 0.0);
+    let mut has_common = false;
+    for (counter, series) in &before.counters {
+        let Some(later) = now.counters.get(counter) else { continue };
+        for (was, is) in series.iter().filter_map(|(labels, was)| Some((was, later.get(labels)?))) {
+            has_common = true;
+            common = (common.0 + was, common.1 + is);
+        }
+    }
+    if has_common {
+        return common;
+    }
+    let all = |reading: &Reading| reading.counters.values().flat_map(BTreeMap::values).sum();
+    (all(before), all(now))
 }
 
 impl Span {
@@ -158,14 +185,11 @@ impl Span {
         let mut span = Self {
             from,
             to,
-            is_broken: before.started != now.started,
+            is_broken: before.started.zip(now.started).is_some_and(|(was, is)| is > was),
             grown: BTreeMap::new(),
             latencies: BTreeMap::new(),
             gauges: now.gauges.clone(),
-            stepped: before.stepped.zip(now.stepped).map(|(was, is)| Stepped {
-                tok: is.tok - was.tok,
-                error_tok: was.error_tok + is.error_tok,
-            }),
+            stepped: None,
         };
         for (counter, series) in &now.counters {
             let earlier = before.counters.get(counter);
@@ -196,27 +220,48 @@ impl Span {
                 None => span.is_broken = true,
             }
         }
+        span.stepped = span.stepped_since(before, now);
         span
+    }
+
+    /// Gaps grew by series, so that a replica that came in brings no past here either.
+    fn stepped_since(&self, before: &Reading, now: &Reading) -> Option<Stepped> {
+        if now.rules.stepping == Some(Stepping::TokenGaps) {
+            let grown = |latency| self.latencies.get(&latency).map(|histogram| histogram.count);
+            let tok = grown(Latency::Ttft)? + grown(Latency::Itl)?;
+            return Some(Stepped { tok, error_tok: 0.0 });
+        }
+        let (was, is) = before.stepped.zip(now.stepped)?;
+        Some(Stepped { tok: is.tok - was.tok, error_tok: was.error_tok + is.error_tok })
     }
 }
 
-/// The growth of each series; `None` where one fell, went away, or is of a replica that was not there.
+/// The growth of each series; `None` where one fell or went away from a replica that is still there, or
+/// none of the replicas is.
+///
+/// A new series of a replica that was there counts from zero, one of a new replica from the value that it
+/// is first seen with. A replica that went away counts for nothing.
 fn growth<T, G>(
     before: &BTreeMap<Series, T>,
     now: &BTreeMap<Series, T>,
     grow: impl Fn(&T, Option<&T>) -> Option<G>,
 ) -> Option<Vec<G>> {
-    if before.keys().any(|series| !now.contains_key(series)) {
+    let replicas = |all: &BTreeMap<Series, T>| -> BTreeSet<Series> {
+        all.keys().map(|series| replica(series).cloned().collect()).collect()
+    };
+    let (known, left) = (replicas(before), replicas(now));
+    let is_of = |replicas: &BTreeSet<Series>, series: &Series| {
+        replicas.contains(&replica(series).cloned().collect::<Series>())
+    };
+    if !known.is_empty() && known.is_disjoint(&left)
+        || before.keys().any(|series| !now.contains_key(series) && is_of(&left, series))
+    {
         return None;
     }
     now.iter()
-        .map(|(series, value)| {
-            let was = before.get(series);
-            if was.is_none() && !before.is_empty() {
-                let known = before.keys().any(|other| replica(other).eq(replica(series)));
-                known.then_some(())?;
-            }
-            grow(value, was)
+        .map(|(series, value)| match before.get(series) {
+            None if !known.is_empty() && !is_of(&known, series) => grow(value, Some(value)),
+            was => grow(value, was),
         })
         .collect()
 }

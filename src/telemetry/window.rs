@@ -77,6 +77,9 @@ impl Window {
                 *window.gauges.entry(*gauge).or_default() += value / whole.len() as f64;
             }
         }
+        if window.measured == Nanos::ZERO {
+            return None;
+        }
         let seconds = window.measured.as_secs_f64();
         // A figure counts where every span has it: half a window of it is no rate.
         window.grown.retain(|counter, _| whole.iter().all(|span| span.grown.contains_key(counter)));
@@ -209,7 +212,8 @@ impl Window {
     }
 
     fn share(&self, part: Counter, whole: Counter) -> Option<f64> {
-        let whole = self.grown.get(&whole).filter(|whole| **whole > 0.0)?;
+        // Less than one is none, whatever a page says: these are counts.
+        let whole = self.grown.get(&whole).filter(|whole| **whole >= 1.0)?;
         Some(self.grown.get(&part)? / whole)
     }
 }

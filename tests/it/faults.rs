@@ -6,6 +6,7 @@ use underfire::client::Timeouts;
 use underfire::client::dialect::Api;
 use underfire::lab::{self, Setup};
 use underfire::record::{Outcome, Row, TokenSource};
+use underfire::replay::drain::Drain;
 use underfire::schedule::Planned;
 use underfire::sim::{self, FaultPlan};
 use underfire::trace::Request;
@@ -103,9 +104,14 @@ const TABLE: &[(&str, &str, &str)] = &[
         "the engine died on purpose",
     ),
     ("error=event", "stream_error 200 | 0 events in 0 | - | - - - 0", "the engine died on purpose"),
+    ("error=field", "stream_error 200 | 0 events in 0 | - | - - - 0", "the engine died on purpose"),
+    // A line of no field is no event, and the `[DONE]` behind it does not make it good.
+    ("error=bare", "stream_error 200 | 0 events in 0 | - | - - - 0", "the engine died on purpose"),
     ("error=object,3", "stream_error 200 | 3 events in 3 | - | 200 50 300 300", "died on purpose"),
     ("error=string,3", "stream_error 200 | 3 events in 3 | - | 200 50 300 300", "died on purpose"),
     ("error=event,3", "stream_error 200 | 3 events in 3 | - | 200 50 300 300", "died on purpose"),
+    ("error=field,3", "stream_error 200 | 3 events in 3 | - | 200 50 300 300", "died on purpose"),
+    ("error=bare,3", "stream_error 200 | 3 events in 3 | - | 200 50 300 300", "died on purpose"),
     // A stream that ends too early.
     ("cut=end", "truncated 200 | 1 events in 1 | - | 200 - 200 200", "neither a finish_reason nor"),
     ("cut=end,3", "truncated 200 | 3 events in 3 | - | 200 50 300 300", "neither a finish_reason"),
@@ -118,6 +124,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("no-usage", "ok 200 | 6 events in 6 | length | 200 50 450 450", ""),
     ("open", "ok 200 | 6 usage in 6 | length | 200 50 450 450", ""),
     ("open=bare", "ok 200 | 6 usage in 6 | length | 200 50 450 450", ""),
+    // All is there but the end, and a server that holds its streams open is not waited for.
+    ("open=mute", "ok 200 | 6 usage in 6 | length | 200 50 450 10450", "neither [DONE] nor an end"),
     ("empty", "empty 200 | 0 usage in 0 | stop | - - - 450", "without a token"),
     // Time.
     ("headers=2s", "ok 200 | 6 usage in 6 | length | 2000 0 2000 2000", ""),
@@ -231,6 +239,20 @@ fn faults_of_form_change_nothing_together_either() {
             assert_eq!(said(&row), expect, "{faults:?}: {:?}", row.error);
         }
     }
+}
+
+#[test]
+fn a_whole_answer_that_is_held_open_is_cut_where_the_run_ends_and_not_before_all_is_there() {
+    let after = |s: u64| move |setup: &mut Setup| setup.drain = Drain::After(Nanos::from_secs(s));
+    let row = one_with(&["open=mute"], after(2));
+    assert_eq!(said(&row), "incomplete 200 | 6 usage in 6 | length | 200 50 450 2000");
+    let error = row.error.expect("words");
+    assert!(error.contains("after its finish_reason and usage, before [DONE]"), "{error}");
+    // A usage that is late is waited for, and so is the end where none was told.
+    let row = one_with(&["open=mute", "late-usage=30s"], after(50));
+    assert_eq!(said(&row), "ok 200 | 6 usage in 6 | length | 200 50 450 40450");
+    let row = one_with(&["open=mute", "no-usage"], after(50));
+    assert_eq!(said(&row), "incomplete 200 | 6 events in 6 | length | 200 50 450 50000");
 }
 
 #[test]

@@ -85,3 +85,19 @@ fn nothing_is_read_where_that_is_not_wanted() {
     assert!(!place.path("run/server.csv").exists());
     assert_eq!(verdict(&place, "run"), json("null"));
 }
+
+#[test]
+fn a_page_that_is_named_twice_is_not_counted_twice() {
+    let place = Place::new();
+    let sim = Sim::start(&place, &[]);
+    place.write("t.csv", small_trace(20, 10));
+    let (url, page) = (sim.url.as_str(), format!("{}/metrics", sim.url));
+    let run = ["run", "t.csv", "--url", url, "--out", "run"];
+    let said = place.run(&[&run[..], &["--metrics", url, "--metrics", &page]].concat()).expect(2);
+    assert!(said.stderr.contains("is given twice, and would be counted twice"), "{said:#?}");
+    // Load may go to one server twice; it counts once.
+    place.run(&[&run[..], &["--url", url]].concat()).expect(0);
+    let server = verdict(&place, "run");
+    let told = (&server["finding"], &server["whole"]["server_tok"]);
+    assert_eq!(told, (&"agree".into(), &80.0.into()));
+}

@@ -89,9 +89,11 @@ fn connections_that_break_are_told_by_how_far_they_got() {
         assert_eq!(said(row), expect("ok", Some(4), Some(200)), "{row:?}");
     }
     let error = |row: usize| rows[row].error.as_deref().unwrap_or("");
-    assert!(error(0).contains("reset"), "{}", error(0));
+    for row in [0, 2] {
+        let told = error(row).matches("reset by peer").count();
+        assert_eq!(told, 1, "the cause, once: {}", error(row));
+    }
     assert!(error(1).contains("closed before a response"), "{}", error(1));
-    assert!(error(2).contains("reset"), "{}", error(2));
     assert!(error(3).contains("connection broke"), "{}", error(3));
     assert!(error(4).contains("neither a finish_reason nor [DONE]"), "{}", error(4));
 }
@@ -109,15 +111,18 @@ fn a_refused_connection_is_one_row_and_no_second_try() {
     assert_eq!((at_the_door, truth.len()), (2, 10));
 }
 
+/// A row whose connection is closed as it is sent is lost, and those that were on their way with it; from
+/// then on it is known, however late a busy server closes.
 #[test]
-fn idle_connections_closed_by_the_server_cost_at_most_one_row() {
+fn idle_connections_closed_by_the_server_cost_next_to_nothing() {
     for idle in ["idle=20ms", "idle=100ms", "idle=5s"] {
         let place = Place::new();
         place.write("t.csv", small_trace(40, 100));
         let (rows, truth) = sent(&place, &[idle], &[]);
-        assert_eq!(truth.len(), 40, "40 POSTs under {idle}");
         let failed: Vec<_> = rows.iter().filter(|row| row.outcome != Outcome::Ok).collect();
-        assert!(failed.len() <= 1, "under {idle}: {failed:#?}");
+        assert_eq!(rows.len(), 40);
+        assert!(truth.len() >= 40 - failed.len(), "under {idle}: what was answered arrived");
+        assert!(failed.len() <= 4, "under {idle}: {failed:#?}");
         for row in failed {
             let error = row.error.as_deref().unwrap_or("");
             assert!(error.contains("closed the idle connection"), "{row:?}");

@@ -27,7 +27,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use body::{BodyError, BodyParams, MaxTokensKey, Prompt, UnknownKey, body};
-pub use error_text::error_message;
+pub use error_text::{error_message, error_outside};
 pub use merge::{MergeError, merge};
 pub use text::append_text;
 

@@ -31,7 +31,7 @@ fn slowly(stream: &[u8]) -> (Vec<String>, usize) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut rest = stream.strip_prefix(BOM).unwrap_or(stream);
     let (mut events, mut name, mut data) = (Vec::new(), Vec::new(), None::<Vec<u8>>);
-    let mut dispatch = |name: &mut Vec<u8>, data: &mut Option<Vec<u8>>| {
+    let dispatch = |name: &mut Vec<u8>, data: &mut Option<Vec<u8>>, events: &mut Vec<String>| {
         if let Some(data) = data.take() {
             events.push(if name.is_empty() {
                 text(&data)
@@ -41,11 +41,21 @@ fn slowly(stream: &[u8]) -> (Vec<String>, usize) {
         }
         name.clear();
     };
+    let error = |line: &[u8]| {
+        let value = line.strip_prefix(b"error:")?;
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        (!value.is_empty()).then(|| format!("error|{}", text(value)))
+    };
     while let Some(end) = rest.iter().position(|byte| b"\r\n".contains(byte)) {
         let line = &rest[..end];
         rest = &rest[end + if rest[end..].starts_with(b"\r\n") { 2 } else { 1 }..];
         if line.is_empty() {
-            dispatch(&mut name, &mut data);
+            dispatch(&mut name, &mut data, &mut events);
+            continue;
+        }
+        if let Some(error) = error(line) {
+            dispatch(&mut name, &mut data, &mut events);
+            events.push(error);
             continue;
         }
         let colon = line.iter().position(|byte| *byte == b':');
@@ -60,7 +70,11 @@ fn slowly(stream: &[u8]) -> (Vec<String>, usize) {
             _ => {}
         }
     }
-    dispatch(&mut name, &mut data);
+    dispatch(&mut name, &mut data, &mut events);
+    if let Some(error) = error(rest) {
+        events.push(error);
+        rest = b"";
+    }
     if [&b"data:[DONE]"[..], b"data: [DONE]"].contains(&rest) {
         events.push("[DONE]".to_owned());
         rest = b"";
@@ -100,6 +114,36 @@ fn fields_and_comments() {
     check(b"event: x\nevent\ndata: a\n\n", &["a"]);
     check(b"dat: a\ndataa: a\n data: a\nDATA: a\neventdata: a\ndata\x00: a\n\n", &[]);
     check(b"data: {\"a\":\"b: c\"}\n\n", &["{\"a\":\"b: c\"}"]);
+}
+
+#[test]
+fn an_error_field_is_an_event_of_its_own() {
+    check(b"data: a\n\nerror: {\"code\":500}\n\ndata: b\n\n", &["a", "error|{\"code\":500}", "b"]);
+    check(b"error:e\n", &["error|e"]);
+    check(b"error: e", &["error|e"]);
+    // What came before it in the same event is not spoilt by it.
+    check(b"event: x\ndata: a\nerror: e\ndata: b\n\n", &["x|a", "error|e", "b"]);
+    check(b"error\n\nerror:\n\nerror: \n\nerrors: e\n\n error: e\n\n", &[]);
+}
+
+#[test]
+fn lines_of_no_field_are_kept_within_bounds() {
+    let stray = |stream: &[u8], piece: usize| {
+        let mut decoder = Decoder::new();
+        for part in stream.chunks(piece) {
+            decoder.feed(part, |_| ()).expect("short");
+        }
+        decoder.finish(|_| ());
+        String::from_utf8_lossy(&decoder.into_stray()).into_owned()
+    };
+    let stream =
+        b"{\"error\":\n\"e\"}\ndata: a\nid: 1\nretry\nevent: x\n: c\nerror: e\n\n<p>\r\n</p>";
+    for piece in [1, 3, stream.len()] {
+        assert_eq!(stray(stream, piece), "{\"error\":\n\"e\"}\n<p>\n</p>\n");
+        assert_eq!(stray(b"data: a\n\ndata: cut", piece), "");
+    }
+    let long = b"0123456789\n".repeat(20_000);
+    assert_eq!(stray(&long, 999).len(), STRAY_BYTES);
 }
 
 #[test]
@@ -236,6 +280,8 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
         b"data",
         b"event: ",
         b"event:e",
+        b"error: ",
+        b"error:e",
         b"id: 1",
         b": ping",
         b":",

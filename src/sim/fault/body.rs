@@ -188,11 +188,11 @@ impl FaultyBody {
 
     fn done(&mut self) {
         match self.script.done {
-            Done::Missing => {}
+            Done::Missing | Done::OpenMute => {}
             Done::OpenBare => self.bytes(b"data: [DONE]\n"),
             Done::Whole | Done::Open => self.event(|_, out| Chunks::done(out)),
         }
-        if matches!(self.script.done, Done::Open | Done::OpenBare) {
+        if matches!(self.script.done, Done::Open | Done::OpenBare | Done::OpenMute) {
             self.steps.extend([Step::Flush, Step::Never]);
         }
         self.finish();

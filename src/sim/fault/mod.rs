@@ -24,11 +24,11 @@
 //! | `redirect=307` (300 to 399) | sends elsewhere, with a `location` |
 //! | `json` | answers with one JSON document instead of a stream |
 //! | `headers=2s` | keeps its response head back so long |
-//! | `error=object`, `=string`, `=event` | sends an error inside the stream, then `[DONE]`; `error=object,3` after 3 tokens (else before the first) |
+//! | `error=object`, `=string`, `=event`, `=field`, `=bare` | sends an error inside the stream, then `[DONE]`; `error=object,3` after 3 tokens (else before the first) |
 //! | `stall=2s` | after the first token (`stall=2s,5`: the fifth) writes nothing for so long, then all that came due meanwhile |
 //! | `cut=end`, `=close`, `=reset` | after the first token (`cut=end,5`: the fifth, `,0`: the head) ends the body whole, closes the connection, or resets it |
 //! | `no-done` | ends without `[DONE]` |
-//! | `open`, `open=bare` | neither ends the body nor closes after `[DONE]`; `bare` also keeps its blank line back |
+//! | `open`, `open=bare`, `open=mute` | neither ends the body nor closes after `[DONE]`; `bare` also keeps its blank line back, `mute` all of it |
 //! | `bytes` | writes one byte at a time |
 //! | `utf8` | answers in characters of several bytes, and cuts each of them between two writes |
 //! | `crlf`, `cr` | ends its lines so |
@@ -72,6 +72,7 @@ pub(super) use wire::{Link, Wire};
 
 use super::draw;
 use crate::units::Nanos;
+use script::Done;
 use when::When;
 
 /// Help for those who write rules at the command line.
@@ -81,8 +82,8 @@ Do wrong on purpose: FAULT[=VALUE][@WHEN…] (repeatable)
 WHEN is rows=3,7,10-12 (requests by arrival, from 0), rate=1% (seeded) or time=10s-20s (from the start); \
 without one every request is hit, with several where all hold.
 Instead of a stream: refuse (by connection), hangup=close|reset, status=429, redirect=307, json, headers=2s.
-In the stream: error=object|string|event[,N], stall=2s[,N], cut=end|close|reset[,N] (N tokens before it).
-At its end: no-done, open, open=bare, no-usage, no-finish, late-usage=1s, empty.
+In the stream: error=object|string|event|field|bare[,N], stall=2s[,N], cut=end|close|reset[,N] (N tokens before it).
+At its end: no-done, open, open=bare|mute, no-usage, no-finish, late-usage=1s, empty.
 In its form: bytes, utf8, crlf, cr, bom, comments, no-space, empty-choices, early-role, group=4, \
 running-usage, long-line=2000000, gzip, reasoning[=N], reasoning-content[=N], tools.
 Afterwards: idle=1s (closes an idle connection).";
@@ -107,6 +108,10 @@ pub(super) enum ErrorForm {
     String,
     /// An event named `error`.
     Event,
+    /// A line `error: {…}` in the place of `data: {…}`, as older llama.cpp servers write.
+    Field,
+    /// A line of JSON that is of no field at all.
+    Bare,
 }
 
 /// How lines end.
@@ -138,7 +143,7 @@ pub(super) enum Fault {
     Stall(Nanos, u64),
     Cut(Break, u64),
     NoDone,
-    Open { bare: bool },
+    Open(Done),
     Bytes,
     Utf8,
     Lines(LineEnd),

@@ -1,5 +1,6 @@
 //! A fault from its word and value. Deliberately absent: on which requests it falls (see `when`).
 
+use super::script::Done;
 use super::{Break, ErrorForm, Fault, LineEnd, ReasoningKey};
 use crate::units::Nanos;
 
@@ -90,7 +91,7 @@ fn valued(word: &str, value: &str) -> Option<(Option<Fault>, &'static str)> {
         "idle" => (span().map(Fault::Idle), "a duration such as 1s"),
         "error" => (
             counted(0).and_then(|(form, after)| Some(Fault::Error(error_form(form)?, after))),
-            "`object`, `string` or `event`, and maybe `,N` tokens before it",
+            "`object`, `string`, `event`, `field` or `bare`, and maybe `,N` tokens before it",
         ),
         "stall" => (
             counted(1).and_then(|(span, after)| {
@@ -102,10 +103,7 @@ fn valued(word: &str, value: &str) -> Option<(Option<Fault>, &'static str)> {
             counted(1).and_then(|(word, after)| Some(Fault::Cut(how(word)?, after))),
             "`end`, `close` or `reset`, and maybe `,N` tokens before it",
         ),
-        "open" => (
-            matches!(value, "" | "bare").then_some(Fault::Open { bare: value == "bare" }),
-            "no value, or `bare`",
-        ),
+        "open" => (open(value).map(Fault::Open), "no value, `bare` or `mute`"),
         "group" => (
             value.parse().ok().filter(|tokens| *tokens >= 1).map(Fault::Group),
             "a number of tokens, at least 1",
@@ -127,6 +125,15 @@ fn reasoning(key: ReasoningKey, value: &str) -> Option<Fault> {
     Some(Fault::Reasoning(key, tokens))
 }
 
+fn open(word: &str) -> Option<Done> {
+    Some(match word {
+        "" => Done::Open,
+        "bare" => Done::OpenBare,
+        "mute" => Done::OpenMute,
+        _ => return None,
+    })
+}
+
 fn how(word: &str) -> Option<Break> {
     Some(match word {
         "end" => Break::End,
@@ -141,6 +148,8 @@ fn error_form(word: &str) -> Option<ErrorForm> {
         "object" => ErrorForm::Object,
         "string" => ErrorForm::String,
         "event" => ErrorForm::Event,
+        "field" => ErrorForm::Field,
+        "bare" => ErrorForm::Bare,
         _ => return None,
     })
 }

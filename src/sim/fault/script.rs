@@ -22,7 +22,7 @@ pub(in crate::sim) enum Answer {
 
 /// After `[DONE]`, or instead of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Done {
+pub(in crate::sim) enum Done {
     /// `[DONE]`, and the body ends.
     #[default]
     Whole,
@@ -32,6 +32,8 @@ pub(super) enum Done {
     Open,
     /// The same, without the blank line.
     OpenBare,
+    /// Not written, and neither is an end.
+    OpenMute,
 }
 
 /// Why an answer is no response: the connection is to end.
@@ -101,7 +103,7 @@ impl Script {
                 self.resets = how == Break::Reset;
             }
             Fault::NoDone => self.done = Done::Missing,
-            Fault::Open { bare } => self.done = if bare { Done::OpenBare } else { Done::Open },
+            Fault::Open(done) => self.done = done,
             Fault::Bytes => self.bytes = true,
             Fault::Utf8 => self.utf8 = true,
             Fault::Lines(lines) => self.lines = lines,

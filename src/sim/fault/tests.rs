@@ -16,6 +16,8 @@ fn every_fault_of_the_table_can_be_written() {
         "error=object",
         "error=string,3",
         "error=event",
+        "error=field",
+        "error=bare,3",
         "stall=2s@rate=1%",
         "stall=2s,5",
         "cut=end",
@@ -24,6 +26,7 @@ fn every_fault_of_the_table_can_be_written() {
         "no-done",
         "open",
         "open=bare",
+        "open=mute",
         "bytes",
         "utf8",
         "crlf",
@@ -69,7 +72,7 @@ fn what_cannot_be_meant_is_refused_in_words() {
     check("redirect=404", "from 300 to 399");
     check("hangup=end", "`close` or `reset`");
     check("cut=off", "`end`, `close` or `reset`");
-    check("error=oops", "`object`, `string` or `event`");
+    check("error=oops", "`object`, `string`, `event`, `field` or `bare`");
     check("group=0", "at least 1");
     check("long-line=99999999999", "67108864");
     check("open=wide", "`bare`");

@@ -57,5 +57,9 @@ pub(super) fn error_event(form: ErrorForm) -> String {
         ),
         ErrorForm::String => format!("data: {{\"error\":\"{ERROR_WORDS}\"}}\n\n"),
         ErrorForm::Event => format!("event: error\ndata: {ERROR_WORDS}\n\n"),
+        ErrorForm::Field => format!(
+            "error: {{\"code\":500,\"message\":\"{ERROR_WORDS}\",\"type\":\"server_error\"}}\n\n"
+        ),
+        ErrorForm::Bare => format!("{{\"error\":{{\"message\":\"{ERROR_WORDS}\"}}}}\n"),
     }
 }

@@ -63,6 +63,9 @@ fn vllm_counts_with_each_step_and_no_longer_than_the_client_stays() {
     assert_eq!(series("vllm:request_success_total{"), [0.0, 0.0, 0.0, 1.0, 2.0]);
     assert_eq!(series("vllm:time_to_first_token_seconds_count"), [0.0, 3.0, 3.0, 3.0, 3.0]);
     assert_eq!(series("vllm:inter_token_latency_seconds_count"), [0.0, 0.0, 6.0, 9.0, 44.0]);
+    assert_eq!(series("vllm:request_generation_tokens_sum"), [0.0, 0.0, 0.0, 4.0, 44.0]);
+    assert_eq!(series("vllm:request_generation_tokens_count"), [0.0, 0.0, 0.0, 1.0, 2.0]);
+    assert_eq!(series("vllm:request_prompt_tokens_sum"), [0.0, 0.0, 0.0, 3.0, 6.0]);
     let room = f64::from(2_048 * 262_144);
     let usage = series("vllm:kv_cache_usage_perc").into_iter().map(|share| share * room);
     assert_eq!(usage.map(f64::round).collect::<Vec<_>>(), [0.0, 12.0, 18.0, 8.0, 0.0]);
@@ -73,6 +76,10 @@ fn vllm_counts_with_each_step_and_no_longer_than_the_client_stays() {
     assert!((value(last, "vllm:prompt_tokens_total") - prompt).abs() < 1e-9);
     assert!((value(last, "vllm:generation_tokens_total") - output).abs() < 1e-9);
     assert!((value(last, "total{engine=\"0\",finished_reason=\"length\"") - 2.0).abs() < 1e-9);
+    let up_to = |le: &str| format!("request_generation_tokens_bucket{{engine=\"0\",le=\"{le}\"");
+    let counts =
+        ["2.0", "5.0", "20.0", "50.0", "200000.0", "+Inf"].map(|le| value(last, &up_to(le)));
+    assert_eq!(counts.to_vec(), [0.0, 1.0, 1.0, 2.0, 2.0, 2.0]);
     // Answers of 4 and 40 tokens: 350 ms and 2,150 ms.
     assert!((value(last, "vllm:e2e_request_latency_seconds_sum") - 2.5).abs() < 1e-9);
     assert!(

@@ -8,6 +8,7 @@ pub(crate) mod server;
 mod targets;
 mod tls;
 mod watch;
+mod words;
 
 use std::path::Path;
 

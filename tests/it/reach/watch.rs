@@ -259,6 +259,134 @@ fn it_ends_when_nobody_listens_any_more() {
     assert_eq!(child.wait().expect("an end").code(), Some(0));
 }
 
+#[test]
+fn what_cannot_be_written_is_an_error_in_words() {
+    fn answer(_: &Asked) -> String {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        growing(&COUNT)
+    }
+    let (place, server) = (Place::new(), Server::start(answer));
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("a full device");
+    let url = server.url();
+    let brief = [&["watch", url.as_str()], &BRIEF[..]].concat();
+    let said = place.command(&brief).stdout(full).output().expect("the program starts");
+    let said = Said::of(&said).expect(2);
+    assert!(said.stderr.contains("failed to write to stdout: No space left"), "{said:#?}");
+
+    let watch = ["watch", &server.url(), "--window", "100ms", "--for", "1m", "--out", "w"];
+    let mut command = place.command(&watch);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the program starts");
+    let rows =
+        || std::fs::read_to_string(place.path("w/watch.csv")).map_or(0, |t| t.lines().count());
+    while rows() < 2 {
+        std::thread::yield_now();
+    }
+    std::fs::remove_dir_all(place.path("w")).expect("it is there");
+    let said = Said::of(&child.wait_with_output().expect("an end")).expect(2);
+    assert!(said.stderr.contains("w/watch.csv is gone"), "{said:#?}");
+}
+
+/// Figures that no server has: each is told, and none gets into a file.
+#[test]
+fn absurd_figures_are_empty_cells() {
+    fn answer(_: &Asked) -> String {
+        static ASKED: AtomicU64 = AtomicU64::new(1);
+        let at = ASKED.fetch_add(1, Ordering::SeqCst);
+        page(&format!(
+            "vllm:generation_tokens_total{{engine=\"0\"}} {at}e300\n\
+             vllm:generation_tokens_total{{engine=\"1\"}} {at}e307\n\
+             vllm:prompt_tokens_total +Inf\nvllm:num_requests_running 1e308\n\
+             vllm:num_requests_waiting +Inf\nvllm:kv_cache_usage_perc -Inf\n\
+             vllm:request_success_total {at}\nvllm:num_preemptions_total {at}\n\
+             vllm:time_to_first_token_seconds_bucket{{le=\"1e308\"}} {at}000\n\
+             vllm:time_to_first_token_seconds_bucket{{le=\"+Inf\"}} {at}000\n\
+             vllm:time_to_first_token_seconds_count {at}000\n\
+             vllm:e2e_request_latency_seconds_bucket{{le=\"NaN\"}} {at}000\n\
+             vllm:e2e_request_latency_seconds_count {at}000\n\
+             process_start_time_seconds NaN\n"
+        ))
+    }
+    let (place, server) = (Place::new(), Server::start(answer));
+    let left = ["--remaining", "1000", "--mean-tokens", "1e9"];
+    let watch = ["watch", &server.url(), "--window", "200ms", "--for", "400ms", "--out", "w"];
+    let said = place.run(&[&watch[..], &left].concat()).expect(3);
+    let file = place.read("w/watch.csv");
+    let mut rows = csv::Reader::from_reader(file.as_bytes());
+    let header = rows.headers().expect("a header").clone();
+    for row in rows.records() {
+        for (name, cell) in header.iter().zip(&row.expect("whole")) {
+            let is_number = name != "notes" && cell.parse::<f64>().is_ok();
+            assert!(!is_number || cell.parse::<f64>().is_ok_and(f64::is_finite), "{name}: {file}");
+            let is_told = matches!(name, "finished_req_s" | "preemptions");
+            assert!(!is_told || !cell.is_empty(), "the sound figures stay: {name}: {file}");
+        }
+    }
+    for part in [
+        "for the counter `vllm:generation_tokens`",
+        "for the counter `vllm:prompt_tokens`",
+        "`vllm:num_requests_running`",
+        "`vllm:num_requests_waiting`",
+        "`vllm:kv_cache_usage_perc`",
+        "the bound \"1e308\" of `vllm:time_to_first_token_seconds`",
+        "the bound \"NaN\" of `vllm:e2e_request_latency_seconds`",
+    ] {
+        assert!(said.stderr.contains(part), "`{part}` in {said:#?}");
+    }
+    assert!(!said.stderr.contains("restarted"), "no start is not another start: {said:#?}");
+}
+
+#[test]
+fn models_of_one_page_are_added_up_in_words_or_told_apart() {
+    fn answer(_: &Asked) -> String {
+        static ASKED: AtomicU64 = AtomicU64::new(1);
+        let at = ASKED.fetch_add(1, Ordering::SeqCst);
+        let of = |model: &str, tok: u64, running: u64| {
+            format!(
+                "vllm:generation_tokens_total{{engine=\"0\",model_name=\"{model}\"}} {tok}\n\
+                 vllm:num_requests_running{{engine=\"0\",model_name=\"{model}\"}} {running}\n"
+            )
+        };
+        page(&(of("small", 100 * at, 3) + &of("large", 0, 4)))
+    }
+    let (place, server) = (Place::new(), Server::start(answer));
+    let url = server.url();
+    let watch = |more: &[&str]| place.run(&[&["watch", url.as_str()], &BRIEF[..], more].concat());
+    let both = watch(&[]).expect(0);
+    assert_eq!(json(&both.stdout)["running"], 7.0, "{both:#?}");
+    let words = "its page has 2 models (large, small), which are added up";
+    assert!(both.stderr.contains(words), "{both:#?}");
+    assert!(json(&both.stdout)["notes"].to_string().contains(words), "{both:#?}");
+    let one = watch(&["--model", "large"]).expect(0);
+    let window = json(&one.stdout);
+    assert_eq!((&window["running"], &window["generation_tok_s"]), (&4.0.into(), &0.0.into()));
+    assert!(!one.stderr.contains("added up"), "{one:#?}");
+    let none = watch(&["--model", "huge"]).expect(2);
+    assert!(none.stderr.contains("no model \"huge\"; it has large, small"), "{none:#?}");
+}
+
+/// Their own lengths tell how long those left will be.
+#[test]
+fn a_simulated_server_tells_how_long_its_answers_were() {
+    let place = Place::new();
+    place.write("t.csv", small_trace(50, 4));
+    let sim = Sim::start(&place, &[]);
+    place.run(&["run", "t.csv", "--url", &sim.url, "--out", "a", "--no-preflight"]).expect(0);
+    let run =
+        ["run", "t.csv", "--url", &sim.url, "--out", "b", "--no-preflight", "--speed", "0.02"];
+    let mut load = place.command(&run).stderr(Stdio::null()).stdout(Stdio::null()).spawn();
+    let load = load.as_mut().expect("the program starts");
+    let watch = ["watch", &sim.url, "--once", "--window", "3s", "--json", "--remaining", "100"];
+    let said = place.run(&watch).expect(0);
+    load.kill().expect("it runs");
+    load.wait().expect("an end");
+    let window = json(&said.stdout);
+    assert_eq!(window["mean_completion_tok"], 4.0, "{said:#?}");
+    assert_eq!(window["left_basis"], "since_start");
+    let mean_tok = window["left_mean_tok"].as_f64().expect("known");
+    assert!((3.5..4.5).contains(&mean_tok), "{said:#?}");
+}
+
 /// 200 streams at 1,600 tok/s in all.
 #[test]
 fn a_simulated_server_makes_what_it_is_set_to() {

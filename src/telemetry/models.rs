@@ -1,0 +1,46 @@
+//! The models of one page: which there are, and one of them alone.
+//!
+//! Deliberately absent: engines that serve one model and name none.
+
+use std::collections::BTreeSet;
+
+use super::exposition::{Exposition, Sample};
+use super::reading::SHOWN_CHARS;
+use super::reading_error::ReadingError;
+use super::rules::Rules;
+
+/// Names that a message lists.
+const SHOWN_NAMES: usize = 5;
+
+/// Leaves only what is of one model, and of none.
+pub fn narrow(page: &mut Exposition<'_>, rules: &Rules, model: &str) -> Result<(), ReadingError> {
+    let models = models(page, rules);
+    if !models.contains(model) {
+        let known =
+            if models.is_empty() { "no names of models".to_owned() } else { listed(&models) };
+        return Err(ReadingError::NoModel { wanted: model.to_owned(), known });
+    }
+    let of = |sample: &Sample<'_>| {
+        rules.model_label.is_none_or(|label| sample.label(label).is_none_or(|name| name == model))
+    };
+    page.samples.retain(of);
+    Ok(())
+}
+
+/// The models that a page has figures of its engine for.
+pub(super) fn models(page: &Exposition<'_>, rules: &Rules) -> BTreeSet<String> {
+    let Some(label) = rules.model_label else { return BTreeSet::new() };
+    let of_engine =
+        |sample: &&Sample<'_>| rules.prefixes.iter().any(|prefix| sample.name.starts_with(prefix));
+    let samples = page.samples.iter().filter(of_engine);
+    samples.filter_map(|sample| sample.label(label)).map(ToOwned::to_owned).collect()
+}
+
+/// Names, few and short.
+#[must_use]
+pub fn listed(names: &BTreeSet<String>) -> String {
+    let short = |name: &String| name.chars().take(SHOWN_CHARS).collect::<String>();
+    let shown: Vec<String> = names.iter().take(SHOWN_NAMES).map(short).collect();
+    let more = if names.len() > SHOWN_NAMES { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
