@@ -172,16 +172,16 @@ pub(super) struct LimitArgs {
     #[arg(long, value_name = "D", value_parser = drain)]
     pub(super) drain: Option<Drain>,
     /// Limit on connecting
-    #[arg(long, value_name = "D", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "D", default_value = "10s", value_parser = time_limit)]
     pub(super) connect_timeout: Nanos,
     /// Limit from send to first token (default: none)
-    #[arg(long, value_name = "D", value_parser = duration)]
+    #[arg(long, value_name = "D", value_parser = time_limit)]
     pub(super) first_token_timeout: Option<Nanos>,
     /// Limit between two arrivals of bytes (default: none)
-    #[arg(long, value_name = "D", value_parser = duration)]
+    #[arg(long, value_name = "D", value_parser = time_limit)]
     pub(super) idle_timeout: Option<Nanos>,
     /// Limit on a whole request (default: none)
-    #[arg(long, value_name = "D", value_parser = duration)]
+    #[arg(long, value_name = "D", value_parser = time_limit)]
     pub(super) timeout: Option<Nanos>,
     /// Send a row again that failed before its first token in a way that may pass (no connection, 408,
     /// 429, 5xx), up to N times: after `Retry-After`, else after 0.5 s, 1 s, 2 s … Its latency counts from
@@ -245,6 +245,14 @@ fn label(text: &str) -> Result<(String, String), String> {
 
 fn duration(text: &str) -> Result<Nanos, UnitError> {
     Nanos::parse_duration(text)
+}
+
+/// A time that something may take.
+fn time_limit(text: &str) -> Result<Nanos, String> {
+    match duration(text).map_err(|error| error.to_string())? {
+        Nanos::ZERO => Err("a limit of no time lets nothing through; give a longer one".to_owned()),
+        limit => Ok(limit),
+    }
 }
 
 fn drain(text: &str) -> Result<Drain, UnitError> {

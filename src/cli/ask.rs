@@ -3,6 +3,8 @@
 //! GETs first (is anybody there, which models, which engine), then one small POST to each server. The
 //! results are told apart from those of rows.
 
+use std::io::ErrorKind;
+
 use anyhow::bail;
 use serde_json::{Value, json};
 use tokio::task::LocalSet;
@@ -14,14 +16,16 @@ use super::reach_args::Switch;
 use crate::client::preflight::{self, PREFLIGHT_OUTPUT_TOK, Sent, Verdict};
 use crate::client::{Client, Dial, Endpoint, Engine, Probe, ProbeError, ServerFacts, Watch};
 use crate::clock::Clock;
-use crate::record::StreamRecord;
-use crate::replay::job::{BodyMaker, Job};
+use crate::record::{Outcome, StreamRecord};
+use crate::replay::job::{BodyMaker, Job, JobError};
 use crate::schedule::Planned;
 use crate::trace::Request;
 use crate::units::Nanos;
 
 /// How often a server that is not ready is asked again.
 const READY_POLL: Nanos = Nanos::from_millis(250);
+/// A fault that may pass is given this long to do so, where nobody says `--wait-ready`.
+const PATIENCE: Nanos = Nanos::from_secs(3);
 /// A preflight is given this long, unless `--timeout` says otherwise.
 const PREFLIGHT_LIMIT: Nanos = Nanos::from_secs(60);
 /// Tokens of its prompt.
@@ -49,9 +53,21 @@ pub(super) fn ask(ways: &[Way], args: &RunArgs) -> anyhow::Result<Answers> {
         for way in ways {
             let probe = Probe::new(&way.target, &way.route, &way.head, clock.clone());
             if let Some(limit) = args.reach.wait_ready {
-                wait_ready(&probe, &clock, limit, way).await?;
+                wait_ready(&probe, &clock, limit, way).await.map_err(|why| {
+                    let limit_s = limit.as_secs_f64();
+                    NotServed(format!("not ready after {limit_s} s (--wait-ready): {why}"))
+                })?;
             }
-            let facts = match ask_one(&probe, args).await {
+            let mut asked = ask_one(&probe, args).await;
+            // What is definite is asked about once more, and not waited for.
+            if may_pass(&asked)
+                && args.reach.wait_ready.is_none()
+                && !args.reach.no_preflight
+                && wait_ready(&probe, &clock, PATIENCE, way).await.is_ok()
+            {
+                asked = ask_one(&probe, args).await;
+            }
+            let facts = match asked {
                 Ok(facts) => facts,
                 Err(error) if args.target.model.is_some() || args.reach.no_preflight => {
                     say(&format!("note: {error}; rows are sent all the same"));
@@ -88,13 +104,26 @@ async fn ask_one(probe: &Probe<'_>, args: &RunArgs) -> Result<ServerFacts, Probe
     Ok(facts)
 }
 
-/// Asks until there is an answer that is no server's error.
+/// Whether asking again may have another answer: nobody listens yet, or there is no list of models (a
+/// server that still loads its model says 503).
+fn may_pass(asked: &Result<ServerFacts, ProbeError>) -> bool {
+    match asked {
+        Ok(facts) => facts.refusal.is_some(),
+        Err(ProbeError::Unreachable { source, .. }) => matches!(
+            source.kind(),
+            ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::NotFound
+        ),
+        Err(ProbeError::NotHttp { .. } | ProbeError::Silent { .. }) => false,
+    }
+}
+
+/// Asks until there is an answer that is no server's error, or says why there was none in time.
 async fn wait_ready(
     probe: &Probe<'_>,
     clock: &Clock,
     limit: Nanos,
     way: &Way,
-) -> anyhow::Result<()> {
+) -> Result<(), String> {
     let deadline = clock.now() + limit;
     let mut said = false;
     loop {
@@ -104,15 +133,18 @@ async fn wait_ready(
             Err(error) => error.to_string(),
         };
         if clock.now() >= deadline {
-            let limit_s = limit.as_secs_f64();
-            bail!(NotServed(format!("not ready after {limit_s} s (--wait-ready): {why}")));
+            return Err(why);
         }
         if !said {
-            say(&format!("waiting for {} to be ready", way.name));
+            say_waiting(way, &why);
             said = true;
         }
         clock.sleep_until(deadline.min(clock.now() + READY_POLL)).await;
     }
+}
+
+fn say_waiting(way: &Way, why: &str) {
+    say(&format!("waiting for the server {} to be ready: {why}", way.name));
 }
 
 /// The vendor keys that every server of a run takes.
@@ -165,8 +197,8 @@ pub(super) fn preflight(
     let (mut outcomes, mut notices) = (Vec::new(), Vec::new());
     for (index, (way, endpoint)) in ways.iter().zip(endpoints).enumerate() {
         let bodies = BodyMaker { models: vec![answers.models[index].clone()], ..bodies.clone() };
-        let job = bodies.job(planned(index))?;
-        let record = on_a_runtime(async |clock| Ok(send(endpoint, clock, job).await))?;
+        let job = || bodies.job(planned(index));
+        let record = on_a_runtime(async |clock| send_patiently(endpoint, &clock, job, way).await)?;
         let listed: Vec<String> =
             answers.facts[index].models.iter().map(|model| model.id.clone()).collect();
         let sent = Sent {
@@ -199,6 +231,30 @@ fn planned(index: usize) -> Planned {
         ..Request::default()
     };
     Planned { index: 0, due: None, request }
+}
+
+/// Sends it again while what is wrong may pass, within a few seconds.
+async fn send_patiently(
+    endpoint: &Endpoint,
+    clock: &Clock,
+    job: impl Fn() -> Result<Job, JobError>,
+    way: &Way,
+) -> anyhow::Result<StreamRecord> {
+    let deadline = clock.now() + PATIENCE;
+    let mut pause = READY_POLL;
+    loop {
+        let record = send(endpoint, clock.clone(), job()?).await;
+        let may_pass = matches!(record.outcome, Outcome::Connect | Outcome::Http(502 | 503 | 504));
+        if !may_pass || clock.now() + pause >= deadline {
+            return Ok(record);
+        }
+        if pause == READY_POLL {
+            let why = record.error.as_deref().unwrap_or("no answer");
+            say_waiting(way, &format!("the preflight ended as {}: {why}", record.outcome));
+        }
+        clock.sleep_until(clock.now() + pause).await;
+        pause = pause + pause;
+    }
 }
 
 async fn send(endpoint: &Endpoint, clock: Clock, job: Job) -> StreamRecord {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::calibration::Calibration;
 use super::calibration_course as course;
-use crate::lab::{Agreement, Load};
+use crate::lab::{Agreement, Load, UNBOUNDED_PPM};
 use crate::report::{NONE, OwnError, grouped, percent, span};
 use crate::units::Nanos;
 
@@ -161,9 +161,10 @@ fn ms(agreement: &Agreement) -> [Option<f64>; 3] {
     ranks(agreement).map(|value| value.map(Nanos::as_millis_f64))
 }
 
-/// Of differences in millionths.
+/// Of differences in millionths; those without bound are no figures.
 fn percents(agreement: &Agreement) -> [Option<f64>; 3] {
-    ranks(agreement).map(|value| value.map(|ppm| ppm.0 as f64 / 1e4))
+    let bounded = |ppm: Option<Nanos>| ppm.filter(|ppm| ppm.0 < UNBOUNDED_PPM);
+    ranks(agreement).map(|value| bounded(value).map(|ppm| ppm.0 as f64 / 1e4))
 }
 
 /// What it means.

@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::value::RawValue;
 
+use super::body_keys;
 use crate::client::dialect::{self, Api};
 use crate::prompt::corpus::Corpus;
 use crate::prompt::tokenizer::Tokenizer;
@@ -105,7 +106,9 @@ impl ContentArgs {
                 .filter(|json| json.get().starts_with('{'))
                 .context("--extra is no JSON object\nhint: --extra '{\"temperature\": 0.7}'")
         });
-        let merged = match (request, typed.transpose()?) {
+        let typed = typed.transpose()?;
+        typed.as_deref().map_or(Ok(()), |typed| body_keys::check("--extra", typed))?;
+        let merged = match (request, typed) {
             (None, None) => return Ok(None),
             (Some(request), None) => request.to_owned(),
             (None, Some(typed)) => typed,

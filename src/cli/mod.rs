@@ -5,6 +5,7 @@
 
 mod args;
 mod ask;
+mod body_keys;
 mod calibrate;
 mod calibration;
 mod calibration_course;

@@ -42,6 +42,11 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
     }
     let given = args.content.read(args.target.api, args.shape.seed, traffic.request_body())?;
     let facts = traffic.look_ahead()?;
+    if let Some(words) = traffic.idle_options(facts.as_ref())
+        && !args.output.quiet
+    {
+        say(&format!("note: {words}"));
+    }
     match &facts {
         Some(facts) => check_plan(args, &traffic, facts)?,
         None => anyhow::ensure!(
@@ -60,6 +65,7 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Ok);
     }
+    args.content.save_text.as_deref().map_or(Ok(()), TextFile::check)?;
     match reach(args, &given) {
         Ok(server) => {
             let facts = match max_len_tok(server.as_ref()) {

@@ -42,8 +42,8 @@ impl Server {
         let answers = ask::ask(&ways, args)?;
         let keys = Keys::settle(&answers, args)?;
         let urls: Vec<String> = ways.iter().map(|way| way.name.clone()).collect();
-        let words = urls.join(", ");
         let manifest = report::Target::Server { urls };
+        let words = manifest.words();
         let preflights = Vec::new();
         let notices = Vec::new();
         Ok(Self { ways, answers, keys, preflights, notices, manifest, words, child: None })
@@ -109,9 +109,14 @@ impl Server {
     pub(super) fn describe(&self) -> String {
         let mut text = String::new();
         for (index, facts) in self.answers.facts.iter().enumerate() {
+            if self.ways.len() > 1 {
+                let _ = write!(text, "target {index} · ");
+            }
             let _ = write!(text, "engine: {}", ask::engine_word(facts));
-            if let Some(version) = &facts.version {
-                let _ = write!(text, " {version}");
+            match facts.version.as_deref() {
+                Some(version) if is_told(version) => text.extend([" ", version]),
+                Some(_) => text.push_str(", version unknown"),
+                None => {}
             }
             if let Some(len) = self.max_len_of(index) {
                 let _ = write!(text, " · at most {len} tokens a request");
@@ -131,7 +136,7 @@ impl Server {
         let mut each = self.answers.facts.iter().enumerate().map(|(index, facts)| {
             json!({
                 "engine": facts.engine.map(|engine| engine.to_string()),
-                "version": facts.version,
+                "version": facts.version.as_deref().filter(|version| is_told(version)),
                 "max_model_len": self.max_len_of(index),
                 "running_usage": self.keys.running_usage,
                 "ignore_eos": self.keys.ignore_eos,
@@ -189,4 +194,9 @@ impl Server {
     pub(super) fn end(self) -> bool {
         self.child.is_some()
     }
+}
+
+/// Whether a version is one: a llama.cpp that was built outside its repository says `b0-unknown`.
+fn is_told(version: &str) -> bool {
+    !version.ends_with("unknown")
 }

@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use serde_json::value::RawValue;
 
 use super::args::{ReadArgs, ShapeArgs};
+use super::body_keys;
 use super::console::say;
 use super::rating::{Rating, Rows};
 use crate::client::dialect::Api;
@@ -73,10 +74,21 @@ impl Traffic {
         api: Api,
         wants_times: bool,
     ) -> anyhow::Result<Self> {
+        if let (Some(from), Some(to)) = (shaping.from, shaping.to)
+            && from >= to
+        {
+            let (from_s, to_s) = (from.as_secs_f64(), to.as_secs_f64());
+            bail!("--from {from_s} s is not before --to {to_s} s, so nothing lies between them");
+        }
         let mut shape = shape(shaping);
         let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or("run");
         let (kind, name, clock, rows) = if path.extension() == Some(OsStr::new("toml")) {
             let workload = workload::load(path)?;
+            let request = workload.request().map(|keys| ("[request]", keys));
+            let of_classes = workload.class_requests().map(|keys| ("[class.request]", keys));
+            for (section, keys) in request.into_iter().chain(of_classes) {
+                body_keys::check(&format!("{section} of {}", path.display()), keys)?;
+            }
             if !workload.has_end() && shaping.duration.is_none() && shaping.limit.is_none() {
                 bail!(
                     "{} has no end of its own\nhint: give --duration 60s or --limit 1000, or set \

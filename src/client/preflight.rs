@@ -65,6 +65,13 @@ pub fn judge(record: &StreamRecord, sent: &Sent<'_>) -> Verdict {
 
 fn notices(record: &StreamRecord, sent: &Sent<'_>) -> Vec<String> {
     let mut notices = Vec::new();
+    if let (Some(model), true) = (sent.model, is_unlisted(sent)) {
+        notices.push(format!(
+            "the server answers to the model `{model}`, which it does not list, and may answer with \
+             another one: {}",
+            listed_words(sent)
+        ));
+    }
     let tokens = &record.tokens;
     if tokens.count() >= ONE_PIECE_EVENTS && tokens.first() == tokens.last() {
         notices.push(format!(
@@ -107,15 +114,23 @@ fn refusal(status: u16, said: &str, sent: &Sent<'_>) -> Option<String> {
 }
 
 fn is_model_fault(said: &str, sent: &Sent<'_>) -> bool {
-    let unlisted =
-        sent.model.is_some_and(|model| !sent.listed.iter().any(|listed| listed == model));
-    said.to_ascii_lowercase().contains("model") || (unlisted && !sent.listed.is_empty())
+    said.to_ascii_lowercase().contains("model") || is_unlisted(sent)
+}
+
+/// Whether the model that was named is none of those that the server lists.
+fn is_unlisted(sent: &Sent<'_>) -> bool {
+    let is_listed = |model| sent.listed.iter().any(|listed| listed == model);
+    !sent.listed.is_empty() && sent.model.is_some_and(|model| !is_listed(model))
 }
 
 fn model_hint(sent: &Sent<'_>) -> String {
     if sent.listed.is_empty() {
         return "give --model NAME as the server has it".to_owned();
     }
+    listed_words(sent)
+}
+
+fn listed_words(sent: &Sent<'_>) -> String {
     let shown: Vec<String> = sent.listed.iter().take(8).map(|model| format!("`{model}`")).collect();
     let more = sent.listed.len().saturating_sub(shown.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -208,5 +223,25 @@ mod tests {
         assert_eq!(answer(7, true), Vec::<String>::new());
         assert!(answer(0, true)[0].contains("proxy_buffering off"));
         assert!(answer(7, false)[0].contains("no token usage"));
+    }
+
+    /// A server that answers to any name would pass for the one that was meant.
+    #[test]
+    fn a_model_that_is_not_listed_is_told_with_those_that_are() {
+        let record = StreamRecord { outcome: Outcome::Ok, ..StreamRecord::default() };
+        let listed = ["m-1".to_owned(), "m-2".to_owned()];
+        let told = |model, listed: &[String]| {
+            let sent = Sent { model, listed, ..Sent::default() };
+            match judge(&record, &sent) {
+                Verdict::Fine(notices) => notices,
+                other => panic!("{other:?}"),
+            }
+        };
+        let notices = told(Some("x"), &listed);
+        assert_eq!(notices.len(), 1, "{notices:?}");
+        assert!(notices[0].contains("`x`") && notices[0].contains("`m-1`, `m-2`"), "{notices:?}");
+        for (model, listed) in [(Some("m-2"), &listed[..]), (None, &listed), (Some("x"), &[])] {
+            assert_eq!(told(model, listed), Vec::<String>::new());
+        }
     }
 }

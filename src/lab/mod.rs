@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
 pub use load::{LONGEST_TOK, Load, LoadError};
-pub use truth::{Agreement, TruthCheck, check};
+pub use truth::{Agreement, TruthCheck, UNBOUNDED_PPM, check};
 
 use crate::client::dialect::Api;
 use crate::client::{Client, Dial, RequestHead, Retries, Settings as ClientSettings, Timeouts};

@@ -132,12 +132,14 @@ fn tpot(logged: &TruthRow) -> Option<Nanos> {
     Some(Nanos(span.0.checked_div(logged.output_tok.checked_sub(1)?)?))
 }
 
+/// Of a reported time of zero: its rate has no bound.
+pub const UNBOUNDED_PPM: u64 = u64::MAX;
+
 /// `|1/reported − 1/logged| ÷ (1/logged)` of two times per token, in millionths.
 fn rate_error_ppm(reported: Nanos, logged: Nanos) -> u64 {
     let off = u128::from(reported.0.abs_diff(logged.0)) * 1_000_000;
-    // A reported time of zero is a rate without bound.
     off.checked_div(u128::from(reported.0))
-        .map_or(u64::MAX, |ppm| u64::try_from(ppm).unwrap_or(u64::MAX))
+        .map_or(UNBOUNDED_PPM, |ppm| u64::try_from(ppm).unwrap_or(UNBOUNDED_PPM))
 }
 
 #[cfg(test)]
@@ -187,7 +189,7 @@ mod tests {
     fn a_rate_is_wrong_by_a_share_of_the_true_one() {
         // 25 ms a token reported for 20: 40 tok/s for 50.
         assert_eq!(rate_error_ppm(Nanos(25), Nanos(20)), 200_000);
-        assert_eq!(rate_error_ppm(Nanos(0), Nanos(20)), u64::MAX);
+        assert_eq!(rate_error_ppm(Nanos(0), Nanos(20)), UNBOUNDED_PPM);
         assert_eq!(tpot(&logged(5, 5, 1)), None);
     }
 

@@ -7,7 +7,7 @@ mod warnings;
 
 use std::fmt::Write as _;
 
-use self::warnings::warnings;
+use self::warnings::{no_window, warnings};
 use super::own_error::OwnError;
 use super::words::{NONE, decimal, grouped, percent, rate, span};
 use crate::metrics::{ALL, Line, MEASURED, Percentile, Stat, Summary, Tally};
@@ -237,7 +237,7 @@ impl Page {
     }
 
     fn notes(&mut self, summary: &Summary, facts: &RunFacts) {
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = no_window(summary).into_iter().collect();
         let all = &summary.all;
         if all.ok_by_events > 0 {
             notes.push(format!(

@@ -113,6 +113,23 @@ pub enum Target {
     },
 }
 
+impl Target {
+    /// In words; of several servers each with the number that rows and scopes call it by.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Simulated { .. } => "built-in simulated server (no real model)".to_owned(),
+            Self::Server { urls } if urls.len() > 1 => {
+                let numbered = urls.iter().enumerate();
+                let each: Vec<String> =
+                    numbered.map(|(target, url)| format!("{url} (target {target})")).collect();
+                each.join(", ")
+            }
+            Self::Server { urls } => urls.concat(),
+        }
+    }
+}
+
 /// What the run's `t0` was on two clocks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClockAnchor {

@@ -7,6 +7,17 @@ use serde_json::Value;
 /// Options whose value is secret or somebody's text, whole.
 const SECRET_OPTIONS: [&str; 3] = ["--prompt", "--api-key", "--proxy-header"];
 
+/// Paths of servers that sentences name: no files of anybody.
+const SERVER_PATHS: [&str; 7] = [
+    "/tokenize",
+    "/metrics",
+    "/v1",
+    "/v1/models",
+    "/v1/metrics",
+    "/v1/completions",
+    "/v1/chat/completions",
+];
+
 /// A URL without its user part, query and fragment.
 ///
 /// `http://me:pw@host:8000/v1?key=x` becomes `http://host:8000/v1`. A password with an unescaped
@@ -148,7 +159,7 @@ fn blank_texts(text: &str) -> String {
 
 fn is_absolute(word: &str) -> bool {
     let bytes = word.as_bytes();
-    (word.len() > 1 && word.starts_with(['/', '\\']))
+    (word.len() > 1 && word.starts_with(['/', '\\']) && !SERVER_PATHS.contains(&word))
         || word.starts_with("~/")
         || (bytes.len() > 2
             && bytes[0].is_ascii_alphabetic()
@@ -199,6 +210,9 @@ mod tests {
         check("ttft_ms.p99<=500", "ttft_ms.p99<=500");
         assert_eq!(redact_text("sorted /a/b.csv first"), "sorted b.csv first");
         assert_eq!(redact_text("(see \"/a/b.csv\"). 5 / 3"), "(see \"b.csv\"). 5 / 3");
+        let of_a_server = "3 requests to /tokenize, and `GET /v1/models`.";
+        assert_eq!(redact_text(of_a_server), of_a_server);
+        assert_eq!(redact_text("/v1/models/x and /tokenize/x"), "x and x");
     }
 
     #[test]

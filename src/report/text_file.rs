@@ -17,10 +17,21 @@ const WAITING_BYTES: usize = 1 << 20;
 
 /// Texts cannot be written.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to write texts to {}: {source}", path.display())]
-pub struct TextFileError {
-    path: PathBuf,
-    source: io::Error,
+pub enum TextFileError {
+    /// What others may need is not written over.
+    #[error("{} exists already\nhint: give --save-text another name, or take the file away", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system will not.
+    #[error("failed to write texts to {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
 }
 
 /// The file.
@@ -44,10 +55,17 @@ struct Line<'a> {
 }
 
 impl TextFile {
+    /// Whether the file could be created, told before anything is sent.
+    pub fn check(path: &Path) -> Result<(), TextFileError> {
+        let path = path.to_owned();
+        if path.symlink_metadata().is_ok() { Err(TextFileError::Exists { path }) } else { Ok(()) }
+    }
+
     /// Creates the file; refuses one that exists.
     pub fn create(path: &Path) -> Result<Self, TextFileError> {
+        Self::check(path)?;
         let file = File::create_new(path)
-            .map_err(|source| TextFileError { path: path.to_owned(), source })?;
+            .map_err(|source| TextFileError::Io { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), lines: WholeLines::new(file), waiting: 0 })
     }
 
@@ -76,6 +94,6 @@ impl TextFile {
     }
 
     fn error(&self, source: io::Error) -> TextFileError {
-        TextFileError { path: self.path.clone(), source }
+        TextFileError::Io { path: self.path.clone(), source }
     }
 }

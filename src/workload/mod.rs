@@ -136,6 +136,11 @@ impl Workload {
         self.request.as_deref()
     }
 
+    /// What the classes want in the bodies of their requests, by class.
+    pub fn class_requests(&self) -> impl Iterator<Item = &RawValue> {
+        self.streams.iter().flat_map(|own| &own.classes).filter_map(|class| class.body.as_deref())
+    }
+
     /// Whether the rows end by themselves: the file says `duration` or `rows`.
     #[must_use]
     pub fn has_end(&self) -> bool {

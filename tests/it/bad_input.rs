@@ -70,11 +70,54 @@ fn options() {
         (&["--max-tokens-key", "n"], "max_completion_tokens"),
         (&["--nonsense"], "--nonsense"),
         (&["--from", "1h"], "no rows"),
+        (&["--from", "20s", "--to", "10s"], "--from 20 s is not before --to 10 s"),
+        (&["--timeout", "0s"], "a limit of no time"),
+        (&["--idle-timeout", "0ms"], "a limit of no time"),
+        (
+            &["--extra", "{\"max_tokens\":5}"],
+            "`max_tokens` in --extra would make the figures wrong",
+        ),
     ] {
         let said = place.run(&[&["run", "t.csv"][..], arguments].concat()).expect(2);
         assert!(said.stderr.contains(part), "no `{part}` in {:?}", said.stderr);
     }
     assert!(!place.path("results").exists());
+}
+
+#[test]
+fn keys_of_a_workload_that_would_bend_the_figures() {
+    let text = "rows = 3\n[arrival]\nprocess = \"constant\"\nrate = 100\n[input]\n\
+                distribution = \"fixed\"\ntokens = 5\n[output]\ndistribution = \"fixed\"\ntokens = 5\n";
+    let own = "[request]\nstream = false\n";
+    check("r.toml", &format!("{text}{own}"), &["`stream` in [request] of r.toml", "every request"]);
+    let class = "[[class]]\nname = \"a\"\nweight = 1\n[class.request]\nmax_tokens = 7\n";
+    check("c.toml", &format!("{text}{class}"), &["`max_tokens` in [class.request]", "[output]"]);
+}
+
+#[test]
+fn a_closed_loop_says_which_options_have_nothing_to_act_on() {
+    let place = Place::new();
+    place.write("t.csv", small_trace(3, 10));
+    let run = ["run", "t.csv", "--dry-run", "--concurrency", "2"];
+    for (more, told) in [
+        (&["--speed", "2"][..], "note: no use is made of --speed:"),
+        (&["--speed", "2", "--max-gap", "1s"], "note: no use is made of --speed and --max-gap:"),
+    ] {
+        let said = place.run(&[&run[..], more].concat()).expect(0);
+        assert!(said.stderr.contains(told), "{said:?}");
+    }
+    // Pauses before turns are made shorter by it.
+    place.write(
+        "s.csv",
+        "at_s,input_tok,output_tok,session,turn,think_s\n0,5,5,a,1,\n1,5,5,a,2,4\n",
+    );
+    for run in [
+        &["run", "t.csv", "--speed", "2"][..],
+        &["run", "s.csv", "--speed", "2", "--concurrency", "2"],
+    ] {
+        let said = place.run(&[run, &["--dry-run"]].concat()).expect(0);
+        assert!(!said.stderr.contains("no use is made"), "{said:?}");
+    }
 }
 
 #[test]

@@ -114,14 +114,15 @@ fn refused_connections_in_a_row_stop_the_sending() {
 fn too_many_errors_stop_the_sending_and_streams_in_flight_are_followed() {
     let place = Place::new();
     place.write("t.csv", small_trace(2_000, 5).replace(",10,4", ",10,40"));
-    // From the first second on, every other request is refused.
+    // From the server's first second on, every other request is refused.
     let sim = Sim::start(&place, &["--fault", "status=503@rate=50%@time=1s-1000s"]);
     let run = ["run", "t.csv", "--url", &sim.url, "--no-preflight", "--out", "run"];
     let said = place.run(&[&run[..], &["--abort-on", "error_rate>20%/500ms"]].concat()).expect(1);
     sim.end(&place);
     assert!(said.stderr.contains("stopping early: --abort-on 'error_rate>20%/500ms'"), "{said:?}");
     let rows = place.rows("run");
-    assert!(rows.len() > 200 && rows.len() < 2_000, "{}", rows.len());
+    assert!(rows.len() < 2_000, "{}", rows.len());
+    assert!(rows.iter().any(|row| row.outcome == Outcome::Http(503)));
     let fine = |outcome| matches!(outcome, Outcome::Ok | Outcome::Http(_) | Outcome::Unsent);
     assert!(rows.iter().all(|row| fine(row.outcome)), "none was cut");
     let stopped = json(&place.read("run/run.json"))["stopped"].clone();

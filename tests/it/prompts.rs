@@ -358,8 +358,10 @@ fn texts_are_saved_and_priming_is_in_no_result() {
         .collect();
     rows.sort_unstable();
     assert_eq!(rows, (0..12).collect::<Vec<_>>());
+    let asked = server.asked().len();
     let again = server.run(&place, &options).expect(2);
-    assert!(again.stderr.contains("texts.jsonl"), "an existing file is kept: {again:?}");
+    assert!(again.stderr.contains("texts.jsonl exists already"), "it is kept: {again:?}");
+    assert_eq!(server.asked().len(), asked, "nothing was sent");
 }
 
 /// vllm#52884, vllm#9080: the same seed and salt give the same bytes; another salt others from the start.

@@ -152,6 +152,14 @@ fn a_killed_run_misses_a_second_at_the_most_and_its_server_ends() {
     assert!(missing <= last, "{missing} of {} missing, {last} in the last second", ended.len());
     let said = place.run(&["report", "run"]).expect(0);
     assert!(said.stdout.contains("the run did not come to its end"), "{said:?}");
+    let missing = format!("the other {} were under way then, or not yet sent", {
+        let n = 30_000 - rows.len();
+        format!("{},{:03}", n / 1000, n % 1000)
+    });
+    assert!(
+        said.stdout.contains("of 30,000 planned rows ") && said.stdout.contains(&missing),
+        "{said:?}"
+    );
     assert!(place.read("run/summary.csv").contains("\nttft_ms,measured,ms,exact,"));
 }
 

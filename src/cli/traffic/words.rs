@@ -9,7 +9,7 @@ use super::{Kind, Traffic};
 use crate::cli::fidelity;
 use crate::metrics::fidelity::SentFigures;
 use crate::schedule::PlanFacts;
-use crate::units::Nanos;
+use crate::units::{Nanos, Speed};
 
 impl Traffic {
     /// The plan in words, a line or two each for source, time and tokens.
@@ -51,6 +51,26 @@ impl Traffic {
             let _ = writeln!(text, "      plan hash {}, seed {}", facts.plan_hash, self.seed);
         }
         text
+    }
+
+    /// Says which options have nothing to act on: a closed loop sends without looking at times, but for
+    /// the pauses before turns.
+    pub(in crate::cli) fn idle_options(&mut self, facts: Option<&PlanFacts>) -> Option<&str> {
+        let sets_speed = self.shape.speed != Speed::ONE && self.rating.speed().is_none();
+        let names = [("--speed", sets_speed), ("--max-gap", self.shape.max_gap.is_some())];
+        let idle: Vec<&str> =
+            names.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect();
+        let paces_nothing =
+            self.shape.closed_loop && facts.is_some_and(|plan| plan.think_rows == 0);
+        if idle.is_empty() || !paces_nothing {
+            return None;
+        }
+        self.notices.push(format!(
+            "no use is made of {}: in a closed loop a row is due when a slot comes free, whenever it \
+             was recorded",
+            idle.join(" and ")
+        ));
+        self.notices.last().map(String::as_str)
     }
 
     /// Why a plan without rows has none.

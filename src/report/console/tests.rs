@@ -85,7 +85,7 @@ fn a_poor_run_says_what_is_missing() {
         "TTFT from due              cut         –         –     84.00          5      7\n",
         "– too few values to bound it; needed: p90 36, p99 368\n",
         "cut: the figure falls on a request that was ended",
-        "warning: 7 requests fell due and were never sent by this client\n",
+        "warning: 7 requests fell due and were never sent: this client's own doing\n",
         "note: 5 answers came without a token count",
         "token_source events",
         "chunk gap only, no ITL",
@@ -106,7 +106,7 @@ fn lengths_other_than_asked_are_warned_of() {
     );
     assert!(short.contains("--ignore-eos"), "{short}");
     assert!(run(13).contains("15.0% longer"));
-    assert!(!run(10).contains("warning"));
+    assert!(!run(10).contains("answers are"));
     let mut long_prompt = answer(0, 10, Some(10));
     long_prompt.input_tok_asked = Some(900);
     assert!(page(Nanos::ZERO, &[long_prompt]).contains("prompts are 11.4% longer than asked for"));
@@ -119,7 +119,7 @@ fn reasoning_late_sends_and_interrupts_show() {
     record.sent = Some(record.due + Nanos::from_millis(7));
     let text = page(Nanos::ZERO, &[record.clone()]);
     assert!(text.contains("TTFO from due"), "{text}");
-    assert!(text.contains("warning: requests left late: lag max 7.000 ms"), "{text}");
+    assert!(text.contains("warning: requests left 7.0 ms late (max): this client's own"), "{text}");
 
     let mut metrics = Metrics::new(Window::default());
     metrics.add(&Row::of(&record, Nanos::ZERO), &record);
@@ -182,4 +182,36 @@ fn a_prompt_of_another_length_names_the_remedy() {
     let facts = RunFacts { input_remedy: Some("do this".into()), ..RunFacts::default() };
     let page = render(&metrics.finish(), &facts, false);
     assert!(page.contains("(1,003 tokens, 900 asked): do this\n"), "{page}");
+}
+
+/// Answers of two minutes in a window of three look like a server that cannot keep up.
+#[test]
+fn a_window_that_is_short_beside_an_answer_is_warned_of() {
+    let warned = |rows: u64, warmup: Nanos| {
+        let records: Vec<StreamRecord> = (0..rows).map(|i| answer(i, 10, Some(10))).collect();
+        page(warmup, &records)
+    };
+    // An answer takes 308 ms, and rows are 100 ms apart.
+    let short = warned(9, Nanos::ZERO);
+    assert!(short.contains("window of 0.8 s is short beside an answer (E2E p50 0.3 s)"), "{short}");
+    assert!(short.contains("--duration") && short.contains("--limit"), "{short}");
+    let few = warned(3, Nanos::ZERO);
+    assert!(few.contains("short beside an answer (E2E mean 0.3 s)"), "{few}");
+    for long in [warned(12, Nanos::ZERO), warned(12, Nanos::from_millis(400))] {
+        assert!(!long.contains("short beside"), "{long}");
+    }
+}
+
+/// Fewer rows than a closed loop has slots: figures without a window say why they are missing.
+#[test]
+fn rates_without_a_window_say_why_there_are_none() {
+    let at_once: Vec<StreamRecord> = (0..5).map(|_| answer(0, 10, Some(10))).collect();
+    let text = page(Nanos::ZERO, &at_once);
+    assert!(text.contains("offered – · completed –"), "{text}");
+    assert!(text.contains("note: all 5 measured requests were due at one instant"), "{text}");
+    assert!(text.contains("--concurrency") && text.contains("--limit"), "{text}");
+    let text = page(Nanos::from_secs(9), &at_once);
+    assert!(text.contains("note: the warm-up of 9.0 s took all requests"), "{text}");
+    let one = page(Nanos::ZERO, &at_once[..1]);
+    assert!(one.contains("note: a single request makes no window"), "{one}");
 }

@@ -1,17 +1,18 @@
-//! What the summary warns of: lengths other than asked for, a cache that was warm, a client that was
-//! late.
+//! What the summary warns of: lengths other than asked for, a cache that was warm, a window that is too
+//! short for rates or has no length, a client that was late.
 //!
 //! Deliberately absent: colour, and warnings that a run gives while it lasts.
 
 use super::RunFacts;
+use crate::metrics::health::{ClientVerdict, HealthFacts};
 use crate::metrics::{AskedGot, MEASURED, Percentile, Summary, Tally};
-use crate::record::Outcome;
-use crate::report::words::{decimal, grouped, percent};
+use crate::report::words::{grouped, percent, span};
+use crate::units::{NS_PER_MS, Nanos};
 
 /// Asked and got may differ by this much before a warning.
 const LENGTH_DIFFERENCE: f64 = 0.02;
-/// A p99 lag above this is warned of.
-const LAG_WARNING_MS: f64 = 5.0;
+/// A window that holds fewer answers than this, one after the other, is short.
+const ANSWERS_PER_WINDOW: f64 = 3.0;
 
 /// What the figures of a run should not be read without, one sentence each.
 pub(super) fn warnings(summary: &Summary, facts: &RunFacts) -> Vec<String> {
@@ -20,24 +21,60 @@ pub(super) fn warnings(summary: &Summary, facts: &RunFacts) -> Vec<String> {
     warnings.extend(output_warning(measured.ok_output, measured.ok_by_tokenizer > 0));
     warnings.extend(input_warning(measured.ok_input, facts.input_remedy.as_deref()));
     warnings.extend(cache_warning(&summary.all, facts.cache_unasked_tok));
-    if facts.client.is_some() {
-        // The verdict on the client says it, and knows what was meant to wait.
-        return warnings;
-    }
-    if let Some(lag) = summary.line("lag_ms", MEASURED)
-        && let Some(ms) = lag.percentile(Percentile::P99).or(lag.max)
-        && ms > LAG_WARNING_MS
-    {
-        let which = if lag.percentile(Percentile::P99).is_some() { "p99" } else { "max" };
-        let ms = decimal(ms);
-        warnings.push(format!("requests left late: lag {which} {ms} ms is this client's own"));
-    }
-    let unsent = summary.all.count(Outcome::Unsent);
-    if unsent > 0 {
-        let n = grouped(unsent);
-        warnings.push(format!("{n} requests fell due and were never sent by this client"));
+    warnings.extend(short_window(summary));
+    if facts.client.is_none() {
+        // Where a run left no verdict of its own. Whether rows were held back on purpose is not known.
+        let known = HealthFacts { stopped: facts.interrupted, ..HealthFacts::default() };
+        let verdict = ClientVerdict::of(summary, known);
+        let reasons = verdict.limited.into_iter().chain(verdict.warnings);
+        warnings.extend(reasons.map(|reason| format!("{reason}: this client's own doing")));
     }
     warnings
+}
+
+/// Why there is no rate where rows fell due: nothing lies between the first and the last of them.
+pub(super) fn no_window(summary: &Summary) -> Option<String> {
+    if summary.window().is_some() || summary.all.due() == 0 {
+        return None;
+    }
+    Some(match summary.measured.due() {
+        0 => format!(
+            "the warm-up of {} took all requests, so nothing was measured: a shorter --warmup or more rows \
+             leave something",
+            span(summary.warmup)
+        ),
+        1 => "a single request makes no window, so there are no rates in it".to_owned(),
+        n => format!(
+            "all {} measured requests were due at one instant, so the window has no length and there are no \
+             rates in it: a closed loop sends as many rows at once as it has slots; give it more rows \
+             (--limit, --repeat) or fewer slots (--concurrency)",
+            grouped(n)
+        ),
+    })
+}
+
+/// What was under way when the window began and ended counts for much where it holds few answers after
+/// one another: less ends inside it than falls due, as if the server could not keep up.
+fn short_window(summary: &Summary) -> Option<String> {
+    let window = summary.window()?;
+    let e2e = summary.line("e2e_ms", MEASURED)?;
+    let (ms, which) = match e2e.percentile(Percentile::P50) {
+        Some(ms) => (ms, "p50"),
+        None => (e2e.mean?, "mean"),
+    };
+    // A warm-up of an answer's length has filled the server before anything counts.
+    let is_filled = summary.warmup.as_millis_f64() >= ms;
+    if is_filled || ms * ANSWERS_PER_WINDOW <= window.as_millis_f64() {
+        return None;
+    }
+    Some(format!(
+        "the measured window of {} is short beside an answer (E2E {which} {}): completed req/s and tok/s in \
+         the window leave out much of what was under way at its ends, and look like saturation where there \
+         may be none; measure longer (--duration, --limit or --repeat), after a --warmup of an answer's \
+         length",
+        span(window),
+        span(Nanos((ms * NS_PER_MS as f64) as u64)),
+    ))
 }
 
 fn output_warning(lengths: AskedGot, by_tokenizer: bool) -> Option<String> {

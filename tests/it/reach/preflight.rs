@@ -1,5 +1,7 @@
 //! What is asked before `t0`: engines, the small request sent ahead, readiness.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use underfire::record::Outcome;
@@ -185,6 +187,84 @@ fn a_server_is_waited_for() {
     let (_, said) = run(&nobody, "run", &["--wait-ready", "1ms", "--model", "m"]);
     let said = said.expect(4);
     assert!(said.stderr.contains("not ready after") && said.stderr.contains("--wait-ready"));
+}
+
+/// A fault that passes by itself within seconds ends no run; one that is definite is not asked about again.
+#[test]
+fn a_fault_that_may_pass_is_waited_out_for_a_while() {
+    fn list_comes_late(asked: &Asked) -> String {
+        static ASKED: AtomicU32 = AtomicU32::new(0);
+        let is_list = asked.line.contains(" /v1/models ");
+        if is_list && ASKED.fetch_add(1, Ordering::Relaxed) < 2 {
+            return response("503 Service Unavailable", "application/json", "{}");
+        }
+        good(asked)
+    }
+    fn first_post_fails(asked: &Asked) -> String {
+        static ASKED: AtomicU32 = AtomicU32::new(0);
+        if asked.is_post() && ASKED.fetch_add(1, Ordering::Relaxed) < 1 {
+            return response("503 Service Unavailable", "application/json", "{}");
+        }
+        good(asked)
+    }
+    for answer in [list_comes_late as fn(&Asked) -> String, first_post_fails] {
+        let (place, said) = run(&Server::start(answer), "run", &[]);
+        let said = said.expect(0);
+        assert_eq!(said.stderr.matches("waiting for the server http://").count(), 1, "{said:#?}");
+        assert!(said.stderr.contains("preflight: ok"), "{said:#?}");
+        assert!(place.rows("run").iter().all(|row| row.outcome == Outcome::Ok));
+        assert_eq!(manifest(&place)["model"], "m-1");
+    }
+
+    // Nobody there at first.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    drop(listener);
+    let place = Place::new();
+    place.write("t.csv", small_trace(3, 10));
+    let url = format!("http://127.0.0.1:{port}");
+    let mut child = place.command(&["run", "t.csv", "--out", "run", "--url", &url]);
+    let mut child = child.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let waits =
+        lines.by_ref().map_while(Result::ok).any(|line| line.contains("waiting for the server"));
+    assert!(waits, "it says so at once");
+    let listener = std::net::TcpListener::bind(("127.0.0.1", port)).expect("still free");
+    let server = Server::on(listener, good, |socket| Some(Box::new(socket)));
+    lines.for_each(drop);
+    assert_eq!(child.wait().expect("an end").code(), Some(0));
+    assert_eq!(server.posts().len(), 4);
+
+    fn refused(asked: &Asked) -> String {
+        let status = if asked.is_post() { "404 Not Found" } else { "401 Unauthorized" };
+        response(status, "application/json", "{}")
+    }
+    let server = Server::start(refused);
+    let (_, said) = run(&server, "run", &[]);
+    let said = said.expect(4);
+    assert!(!said.stderr.contains("waiting for"), "{said:#?}");
+    assert_eq!(server.posts().len(), 1);
+}
+
+/// An engine that does not know its own version says a word in its place.
+#[test]
+fn a_version_that_is_none_is_unknown() {
+    fn llama_cpp(asked: &Asked) -> String {
+        if asked.is_post() {
+            return stream(4, "");
+        }
+        let json = |body| response("200 OK", "application/json", body);
+        match asked.line.split(' ').nth(1) {
+            Some("/v1/models") => json(r#"{"data":[{"id":"m-1","owned_by":"llamacpp"}]}"#),
+            Some("/props") => json(r#"{"build_info":"b0-unknown"}"#),
+            _ => response("404 Not Found", "application/json", "{}"),
+        }
+    }
+    let (place, said) = run(&Server::start(llama_cpp), "run", &[]);
+    let said = said.expect(0);
+    assert!(said.stderr.contains("engine: llamacpp, version unknown"), "{said:#?}");
+    assert!(!said.stderr.contains("b0-unknown"), "{said:#?}");
+    assert!(manifest(&place)["server"]["version"].is_null());
 }
 
 /// A port that was free a moment ago.

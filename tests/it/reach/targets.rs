@@ -60,6 +60,14 @@ fn a_dead_server_fails_its_own_rows() {
     let urls = ["--url", &live_url, "--url", &dead_url, "--model", "m"];
     let said = place.run(&[&["run", "t.csv", "--out", "run"], &urls[..]].concat()).expect(0);
     assert!(said.stderr.contains("rows are sent all the same"), "{said:#?}");
+    // Rows and scopes call a server by its number.
+    let named = format!("{live_url} (target 0), {dead_url} (target 1)");
+    assert!(
+        said.stdout.contains(&named) && said.stderr.contains("target 1 · engine: "),
+        "{said:#?}"
+    );
+    let told = place.run(&["report", "run"]).expect(0);
+    assert!(told.stdout.contains(&named), "{told:#?}");
     for row in place.rows("run") {
         let expect = if row.row % 2 == 0 { Outcome::Ok } else { Outcome::Connect };
         assert_eq!(row.outcome, expect, "{row:?}");
