@@ -7,7 +7,7 @@
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 
-use super::connect::{Dial, Pool, Rested};
+use super::connect::{Dial, Pool, Reused};
 use super::exchange::{Exchange, Head, HttpError, Link};
 use super::head::RequestHead;
 use super::keep_alive::Terms;
@@ -87,7 +87,7 @@ impl Pages {
     }
 
     async fn ask(&self, path: &str, limit_bytes: usize) -> Result<Page, ProbeError> {
-        if let Some(Rested { link, terms, .. }) = self.pool.reuse() {
+        if let Some(Reused { link, terms, .. }) = self.pool.reuse() {
             match self.over(link, terms, path, limit_bytes).await {
                 Err(error) if error.is_close() => {}
                 answer => return answer.map_err(|source| self.not_http(source)),

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use hyper::StatusCode;
 
 use super::Client;
-use super::connect::Rested;
+use super::connect::Reused;
 use super::dialect::{self, Parsed};
 use super::exchange::{Exchange, Head, HttpError, Link};
 use super::failure::{Failure, cut_failure, dial_failure, one_line};
@@ -139,7 +139,7 @@ impl<'a> Stream<'a> {
     }
 
     async fn connect(&mut self) -> Result<Link, Failure> {
-        if let Some(Rested { link, terms, rested }) = self.client.pool.reuse() {
+        if let Some(Reused { link, terms, rested }) = self.client.pool.reuse() {
             (self.terms, self.rested) = (terms, rested);
             self.record.conn_reused = Some(true);
             return Ok(link);

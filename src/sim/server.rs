@@ -120,7 +120,10 @@ impl Server {
             let _ = connection.await;
             return;
         }
+        // A request that has come, or an answer that is not written out, goes before a close for idleness,
+        // however late both are seen.
         tokio::select! {
+            biased;
             _ = connection => {}
             () = link.idled(&clock) => {}
         }

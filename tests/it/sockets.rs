@@ -122,7 +122,7 @@ fn idle_connections_closed_by_the_server_cost_next_to_nothing() {
         let failed: Vec<_> = rows.iter().filter(|row| row.outcome != Outcome::Ok).collect();
         assert_eq!(rows.len(), 40);
         assert!(truth.len() >= 40 - failed.len(), "under {idle}: what was answered arrived");
-        assert!(failed.len() <= 4, "under {idle}: {failed:#?}");
+        assert!(failed.len() <= 8, "under {idle}: {failed:#?}");
         for row in failed {
             let error = row.error.as_deref().unwrap_or("");
             assert!(error.contains("closed the idle connection"), "{row:?}");

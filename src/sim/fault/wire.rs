@@ -77,6 +77,7 @@ impl Link {
             match self.close_at.get() {
                 None => changed.await,
                 Some(at) => tokio::select! {
+                    biased;
                     () = changed => {}
                     () = clock.sleep_until(at) => return,
                 },
