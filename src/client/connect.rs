@@ -25,6 +25,9 @@ const EARLY: Nanos = Nanos::from_secs(1);
 /// way has come.
 const REST: Nanos = Nanos::from_millis(100);
 
+/// One that carried nothing yet rests no longer than this: servers wait a minute for a first request.
+const FRESH_LIMIT: Nanos = Nanos::from_secs(30);
+
 /// Where connections lead.
 #[derive(Clone)]
 pub enum Dial {
@@ -173,9 +176,19 @@ impl Pool {
     /// be started for it.
     pub(super) fn put_back(&self, wire: Wire, terms: Terms) -> bool {
         let Some(limit) = terms.idle_limit() else { return false };
+        self.rest(wire, terms, limit);
+        !self.sweeping.replace(true)
+    }
+
+    /// Keeps a connection that has carried nothing yet. Nobody sweeps it: one that the server drops is found
+    /// when it is to be used.
+    pub(super) fn keep_fresh(&self, wire: Wire) {
+        self.rest(wire, Terms::default(), FRESH_LIMIT);
+    }
+
+    fn rest(&self, wire: Wire, terms: Terms, limit: Nanos) {
         let since = self.clock.now();
         self.idle.borrow_mut().push(Idle { wire, terms, since, until: since + limit });
-        !self.sweeping.replace(true)
     }
 
     /// Closes connections that rest too long, until there are none: before the server does it, so that

@@ -11,9 +11,6 @@ use crate::units::Nanos;
 /// An idle connection is not used again after this long: servers close theirs after 5 s or more.
 const IDLE_LIMIT: Nanos = Nanos::from_millis(4_500);
 
-/// One that carried nothing yet rests longer: servers wait a minute for a first request.
-const FRESH_LIMIT: Nanos = Nanos::from_secs(30);
-
 /// What is known of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Terms {
@@ -51,9 +48,6 @@ impl Terms {
     /// How long it may rest and be used again; `None`: not at all. A tenth of what the server says is
     /// left for the request's way.
     pub(super) fn idle_limit(self) -> Option<Nanos> {
-        if !self.has_served() {
-            return Some(FRESH_LIMIT);
-        }
         if self.most.is_some_and(|most| self.served >= most) {
             return None;
         }
@@ -78,11 +72,6 @@ mod tests {
     fn check(said: &str, limit_ms: Option<u64>) {
         let limit = after(Terms::default(), said).idle_limit();
         assert_eq!(limit, limit_ms.map(Nanos::from_millis), "{said}");
-    }
-
-    #[test]
-    fn one_that_carried_nothing_rests_longer() {
-        assert_eq!(Terms::default().idle_limit(), Some(FRESH_LIMIT));
     }
 
     #[test]

@@ -9,7 +9,6 @@ use futures_util::stream;
 use super::Watch;
 use super::connect::Pool;
 use super::exchange::Link;
-use super::keep_alive::Terms;
 use crate::clock::Clock;
 use crate::units::Nanos;
 
@@ -63,8 +62,7 @@ impl Pool {
         let link = dial.map_err(|_| "timed out".to_owned())?.map_err(|error| error.to_string())?;
         let time = clock.now().since(began);
         if let Link::Own(wire) = link {
-            // Nobody has to sweep: what the server drops is found when it is to be used.
-            let _ = self.put_back(wire, Terms::default());
+            self.keep_fresh(wire);
         }
         Ok(time)
     }
