@@ -49,8 +49,8 @@ pub(super) struct Server {
     pub(super) name: String,
     scraper: Scraper,
     pub(super) track: Track,
-    /// What was said of it last.
-    said: Option<String>,
+    /// What was last said of it was about this; empty where nothing was.
+    said: String,
 }
 
 impl Server {
@@ -67,7 +67,7 @@ impl Server {
         let way = way(url, found.target, link, headers)?;
         let pages = Pages::new(Dial::route(&way.route), way.head, authority, clock.clone());
         let scraper = Scraper::new(pages, found.path, found.others);
-        Ok(Self { name: way.name, scraper, track: Track::default(), said: None })
+        Ok(Self { name: way.name, scraper, track: Track::default(), said: String::new() })
     }
 
     /// Counts this model alone.
@@ -80,23 +80,27 @@ impl Server {
         let answer = if anew { self.scraper.read_anew().await } else { self.scraper.read().await };
         let (stamp, reading) = answer.map_err(|error| Failed::Reading(error.to_string()))?;
         let mut faults: Vec<String> = reading.faults.iter().map(ToString::to_string).collect();
+        let mut about: Vec<String> =
+            reading.faults.iter().map(|fault| fault.about().to_owned()).collect();
         if reading.models.len() > 1 {
             let (count, names) = (reading.models.len(), listed(&reading.models));
             faults.push(format!("its page has {count} models ({names}), which are added up"));
+            about.push(names);
         }
         let restarted = self.track.push(stamp, reading)?;
         if restarted {
             return Ok(Some(format!("{}: the server restarted", self.name)));
         }
-        Ok(self.news((!faults.is_empty()).then(|| faults.join("; "))))
+        let words = (!faults.is_empty()).then(|| faults.join("; "));
+        Ok(self.news(about.join("; "), words))
     }
 
-    /// The words, unless they were the last.
-    fn news(&mut self, words: Option<String>) -> Option<String> {
-        if words == self.said {
+    /// The words, unless the last were about the same.
+    fn news(&mut self, about: String, words: Option<String>) -> Option<String> {
+        if about == self.said {
             return None;
         }
-        self.said.clone_from(&words);
+        self.said = about;
         words.map(|words| format!("{}: {words}", self.name))
     }
 
@@ -104,7 +108,9 @@ impl Server {
     pub(super) async fn sample(&mut self) -> anyhow::Result<Option<String>> {
         match self.read(false).await {
             Ok(news) => Ok(news),
-            Err(Failed::Reading(words)) => Ok(self.news(Some(format!("no reading: {words}")))),
+            Err(Failed::Reading(words)) => {
+                Ok(self.news(words.clone(), Some(format!("no reading: {words}"))))
+            }
             Err(Failed::Several(error)) => {
                 Err(anyhow::Error::new(error).context(self.name.clone()))
             }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::exposition::{Exposition, Sample};
 use super::reading::SHOWN_CHARS;
 use super::reading_error::ReadingError;
-use super::rules::Rules;
+use super::rules::{Counter, Rules};
 
 /// Names that a message lists.
 const SHOWN_NAMES: usize = 5;
@@ -27,12 +27,17 @@ pub fn narrow(page: &mut Exposition<'_>, rules: &Rules, model: &str) -> Result<(
     Ok(())
 }
 
-/// The models that a page has figures of its engine for.
+/// The models that a page counts completion tokens of: one that was asked for and is not there may stand
+/// among the failed requests.
 pub(super) fn models(page: &Exposition<'_>, rules: &Rules) -> BTreeSet<String> {
     let Some(label) = rules.model_label else { return BTreeSet::new() };
-    let of_engine =
-        |sample: &&Sample<'_>| rules.prefixes.iter().any(|prefix| sample.name.starts_with(prefix));
-    let samples = page.samples.iter().filter(of_engine);
+    let counts_tokens = |sample: &&Sample<'_>| {
+        let name = sample.name.strip_suffix("_total").unwrap_or(&sample.name);
+        rules.counters.iter().any(|(counter, source)| {
+            *counter == Counter::Generation && source.names.contains(&name)
+        })
+    };
+    let samples = page.samples.iter().filter(counts_tokens);
     samples.filter_map(|sample| sample.label(label)).map(ToOwned::to_owned).collect()
 }
 
@@ -43,4 +48,20 @@ pub fn listed(names: &BTreeSet<String>) -> String {
     let shown: Vec<String> = names.iter().take(SHOWN_NAMES).map(short).collect();
     let more = if names.len() > SHOWN_NAMES { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::exposition::{Limits, parse};
+    use super::super::reading::recognise;
+    use super::*;
+
+    #[test]
+    fn a_model_that_was_asked_for_in_vain_is_none_of_the_page() {
+        let page = "dynamo_frontend_output_tokens_total{model=\"a\"} 5\n\
+                    dynamo_frontend_requests_total{model=\"b\",status=\"error\"} 1\n";
+        let page = parse(page.as_bytes(), Limits::default()).expect("a page");
+        let models = models(&page, recognise(&page).expect("Dynamo"));
+        assert_eq!(listed(&models), "a");
+    }
 }

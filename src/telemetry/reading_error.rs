@@ -1,6 +1,6 @@
 //! What a page that was read cannot tell, and why, in words.
 
-/// Why a page has no figures.
+/// Why a page has no figures, or lacks some.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
     /// No engine's names on it.
@@ -54,4 +54,19 @@ pub enum ReadingError {
         /// As read.
         le: String,
     },
+}
+
+impl ReadingError {
+    /// What it is about, whatever the figure: a fault that stays is one fault, though its figure moves.
+    #[must_use]
+    pub fn about(&self) -> &str {
+        match self {
+            Self::UnknownEngine { seen, .. } => seen,
+            Self::NoModel { wanted, .. } => wanted,
+            Self::Twice { name }
+            | Self::NoCount { name, .. }
+            | Self::NoAmount { name, .. }
+            | Self::NoBound { name, .. } => name,
+        }
+    }
 }

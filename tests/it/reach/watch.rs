@@ -334,6 +334,8 @@ fn absurd_figures_are_empty_cells() {
         assert!(said.stderr.contains(part), "`{part}` in {said:#?}");
     }
     assert!(!said.stderr.contains("restarted"), "no start is not another start: {said:#?}");
+    let told = said.stderr.matches("for the counter `vllm:generation_tokens`").count();
+    assert_eq!(told, 1, "a fault that stays is told once: {said:#?}");
 }
 
 #[test]
