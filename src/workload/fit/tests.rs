@@ -143,6 +143,32 @@ fn sessions_that_the_model_cannot_carry_are_warned_of() {
 }
 
 #[test]
+fn long_sessions_and_short_ones_become_classes() {
+    let mut kinds = rows(
+        &SESSIONS.replace(
+            "turns = { distribution = \"geometric\", mean = 4 }",
+            "turns = { distribution = \"fixed\", turns = 30 }",
+        ),
+        6_000,
+    );
+    let short = rows(
+        &SESSIONS
+            .replace("min = 500\nmax = 1500", "min = 30000\nmax = 40000")
+            .replace("rate = 0.5", "rate = 5"),
+        6_000,
+    );
+    kinds.extend(short.into_iter().flatten().map(|row| {
+        Ok(Request { session: row.session.map(|own| format!("short {own}").into()), ..row })
+    }));
+    kinds.sort_by_key(|row| row.as_ref().map(|row| row.at).ok());
+    let fit = fit(kinds.into_iter(), "x").expect("it fits");
+    assert!(fit.text.contains("[[class]]"), "{}", fit.text);
+    let distance = figure(&fit, "prompt tokens of all turns");
+    assert!(distance < 0.05, "{distance}");
+    assert!(Workload::parse(&fit.text, "fit.toml").is_ok());
+}
+
+#[test]
 fn a_session_is_cut_where_its_prompt_falls_back() {
     let mut turns = Turns::default();
     let mut starts = Vec::new();
