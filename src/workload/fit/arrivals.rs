@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use super::text::number;
-use crate::trace::Request;
 use crate::trace::stats::ArrivalFigures;
 use crate::units::{NS_PER_S, Nanos};
 
@@ -23,28 +22,42 @@ const LEAST_IDC: f64 = 1.5;
 /// When rows arrive, or sessions begin.
 #[derive(Debug, Default)]
 pub(super) struct Times {
-    /// All rows.
-    count: usize,
-    /// Rows that are no later turn with a pause.
+    /// Rows that begin a session, or belong to none.
     starts: Vec<u64>,
+    /// Later turns.
+    later: Vec<u64>,
+    last: u64,
 }
 
 impl Times {
-    pub(super) fn add(&mut self, row: &Request) {
-        self.count += 1;
-        if row.think.is_none() || row.turn.is_none_or(|turn| turn <= 1) {
-            self.starts.push(row.at.0);
-        }
+    pub(super) fn add(&mut self, at: Nanos, is_start: bool) {
+        self.last = self.last.max(at.0);
+        if is_start { &mut self.starts } else { &mut self.later }.push(at.0);
+    }
+
+    /// Later turns come by themselves only where their pauses are known; else each arrives.
+    pub(super) fn without_turns(&mut self) {
+        self.starts.append(&mut self.later);
+        self.starts.sort_unstable();
     }
 
     pub(super) fn count(&self) -> usize {
-        self.count
+        self.starts.len() + self.later.len()
     }
 
-    /// From the first to the last, in nanoseconds.
+    /// In how many nanoseconds all arrives.
     pub(super) fn span(&self) -> u64 {
         let ends = (self.starts.first(), self.starts.last());
-        ends.0.zip(ends.1).map_or(0, |(first, last)| last.saturating_sub(*first))
+        let last = if self.begin_together() { Some(&self.last) } else { ends.1 };
+        ends.0.zip(last).map_or(0, |(first, last)| last.saturating_sub(*first))
+    }
+
+    /// Whether most sessions begin in one instant, as they do where each counts from its own start: then
+    /// nothing says how they arrive.
+    pub(super) fn begin_together(&self) -> bool {
+        let first = self.starts.first();
+        let together = self.starts.iter().take_while(|at| Some(*at) == first).count();
+        !self.later.is_empty() && together >= 2 && together * 2 > self.starts.len()
     }
 
     fn gaps(&self) -> impl Iterator<Item = u64> {
@@ -55,6 +68,9 @@ impl Times {
     pub(super) fn text(&self, figures: &ArrivalFigures) -> String {
         let silent = figures.scales.first().and_then(|scale| scale.empty).unwrap_or(0.0);
         let rate = self.rate();
+        if self.begin_together() {
+            return process(rate, 1.0);
+        }
         let may_burst = !figures.quantised && silent >= SILENT && rate > 1.0;
         if let Some(text) = may_burst.then(|| self.bursts()).flatten() {
             return text;

@@ -1,12 +1,17 @@
 //! How well a fitted workload gives back the trace: both measured by the same code.
 
 use super::super::Workload;
-use super::Sample;
+use super::{Sample, session_goodness};
 use crate::trace::stats::{Shapes, Stats, TraceFigures};
 
 /// Seeds of which the median counts, and rows over all of them.
 const SEEDS: u64 = 5;
 const ROWS_IN_ALL: usize = 2_000_000;
+/// Beyond these a part does not fit, and it is said: distances of Kolmogorov and Smirnov, shares of blocks
+/// that were seen before, and the quotient of two indices of dispersion.
+pub(super) const DISTANCE_BOUND: f64 = 0.05;
+const REUSE_BOUND: f64 = 0.03;
+const DISPERSION_BOUND: f64 = 1.5;
 
 /// A line or more for each part.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +21,10 @@ pub(super) struct Goodness {
     pub(super) output: Vec<String>,
     pub(super) sessions: Vec<String>,
     pub(super) prefix: Vec<String>,
+    /// Of the prompts of all rows.
+    pub(super) input_distance: Option<f64>,
+    /// A line for each part beyond its bound.
+    pub(super) warnings: Vec<String>,
 }
 
 impl Goodness {
@@ -25,6 +34,26 @@ impl Goodness {
             .flatten()
             .cloned()
             .collect()
+    }
+
+    /// A distance, and a warning where it is beyond the bound.
+    pub(super) fn told(&mut self, name: &str, distance: f64, why: &str) -> String {
+        let line = format!("{name}: Kolmogorov-Smirnov distance {distance:.4}");
+        if distance > DISTANCE_BOUND {
+            self.warnings.push(format!("{line} is above {DISTANCE_BOUND}: {why}"));
+        }
+        line
+    }
+
+    /// The share of blocks that were seen before, the same.
+    pub(super) fn reuse(&mut self, (was, is): (f64, f64), why: &str) {
+        self.prefix.push(format!("blocks seen before, without a limit: {was:.3} ÷ {is:.3}"));
+        if (was - is).abs() > REUSE_BOUND {
+            self.warnings.push(format!(
+                "blocks seen before are {was:.3} of those recorded and {is:.3} of those generated, more than \
+                 {REUSE_BOUND} apart: {why}"
+            ));
+        }
     }
 }
 
@@ -40,40 +69,69 @@ pub(super) fn measure(
     let made: Vec<(TraceFigures, Shapes)> =
         (0..seeds).map(|seed| make(workload, seed, rows * 4)).collect();
     let mut goodness = Goodness::default();
-    let of = |figure: &dyn Fn(&TraceFigures) -> Option<f64>| {
-        let generated = median(made.iter().filter_map(|own| figure(&own.0)).collect());
-        figure(recorded).zip(generated)
-    };
-    for (place, scale) in recorded.arrivals.scales.iter().enumerate() {
-        if let Some((was, is)) = of(&|own| own.arrivals.scales.get(place)?.idc) {
-            let window = scale.window_s;
-            goodness.arrival.push(format!("index of dispersion at {window} s: {was:.2} ÷ {is:.2}"));
-        }
+    // Where sessions begin together there are no arrivals to be held against any.
+    if !sample.times.begin_together() {
+        arrivals(&mut goodness, recorded, &made);
     }
-    if let Some((was, is)) = of(&|own| own.arrivals.scales.last()?.peak_to_mean) {
-        goodness.arrival.push(format!("peak ÷ mean of 60 s counts: {was:.2} ÷ {is:.2}"));
-    }
-    if let Some((was, is)) = of(&|own| own.arrivals.scales.first()?.empty) {
-        goodness.arrival.push(format!("silent seconds: {was:.3} ÷ {is:.3}"));
+    if sample.turns.are_there() {
+        session_goodness::measure(workload, sample, recorded, &mut goodness);
+        return goodness;
     }
     let ks = |of: &dyn Fn(&Shapes) -> Option<f64>| {
         median(made.iter().filter_map(|own| of(&own.1)).collect())
     };
-    if let Some(ks) = ks(&|own| shapes.input_tok.distance(&own.input_tok)) {
-        goodness.input.push(format!("prompt tokens: Kolmogorov-Smirnov distance {ks:.4}"));
+    goodness.input_distance = ks(&|own| shapes.input_tok.distance(&own.input_tok));
+    let why = "too few rows, or values that a grid of hundredths cannot tell apart";
+    if let Some(distance) = goodness.input_distance {
+        let line = goodness.told("prompt tokens", distance, why);
+        goodness.input.push(line);
     }
-    if let Some(ks) = ks(&|own| shapes.output_tok.distance(&own.output_tok)) {
-        goodness.output.push(format!("completion tokens: Kolmogorov-Smirnov distance {ks:.4}"));
+    if let Some(distance) = ks(&|own| shapes.output_tok.distance(&own.output_tok)) {
+        let line = goodness.told("completion tokens", distance, why);
+        goodness.output.push(line);
     }
-    if let Some((was, is)) = of(&|own| own.sessions.as_ref().map(|own| own.turns_mean))
-        .filter(|_| sample.turns.are_there())
-    {
-        goodness.sessions.push(format!("turns of a session, mean: {was:.2} ÷ {is:.2}"));
-    }
-    if let Some((was, is)) = of(&|own| own.reuse.as_ref().map(|own| own.block_hit)) {
-        goodness.prefix.push(format!("blocks seen before, without a limit: {was:.3} ÷ {is:.3}"));
+    if let Some(shares) = both(recorded, &made, &|own| Some(own.reuse.as_ref()?.block_hit)) {
+        goodness.reuse(shares, "the tree shares otherwise than this trace does");
     }
     goodness
+}
+
+type Made = [(TraceFigures, Shapes)];
+
+/// A figure of what was recorded, and the median of those generated.
+fn both(
+    recorded: &TraceFigures,
+    made: &Made,
+    figure: &dyn Fn(&TraceFigures) -> Option<f64>,
+) -> Option<(f64, f64)> {
+    let generated = median(made.iter().filter_map(|own| figure(&own.0)).collect());
+    figure(recorded).zip(generated)
+}
+
+fn arrivals(goodness: &mut Goodness, recorded: &TraceFigures, made: &Made) {
+    let mut apart = Vec::new();
+    for (place, scale) in recorded.arrivals.scales.iter().enumerate() {
+        let idc = both(recorded, made, &|own| own.arrivals.scales.get(place)?.idc);
+        let Some((was, is)) = idc else { continue };
+        let window = scale.window_s;
+        goodness.arrival.push(format!("index of dispersion at {window} s: {was:.2} ÷ {is:.2}"));
+        if was.max(is) > was.min(is) * DISPERSION_BOUND {
+            apart.push(format!("{was:.2} ÷ {is:.2} at {window} s"));
+        }
+    }
+    if !apart.is_empty() {
+        goodness.warnings.push(format!(
+            "indices of dispersion are more than {DISPERSION_BOUND} times apart ({}): arrivals come out \
+             more or less bursty than they were",
+            apart.join(", ")
+        ));
+    }
+    if let Some((was, is)) = both(recorded, made, &|own| own.arrivals.scales.last()?.peak_to_mean) {
+        goodness.arrival.push(format!("peak ÷ mean of 60 s counts: {was:.2} ÷ {is:.2}"));
+    }
+    if let Some((was, is)) = both(recorded, made, &|own| own.arrivals.scales.first()?.empty) {
+        goodness.arrival.push(format!("silent seconds: {was:.3} ÷ {is:.3}"));
+    }
 }
 
 fn make(workload: &Workload, seed: u64, limit: usize) -> (TraceFigures, Shapes) {

@@ -2,12 +2,15 @@
 //!
 //! Lengths become quantile grids; arrivals an envelope per minute over a renewal process, or bursts where
 //! most seconds are silent; shared blocks a tree with the recorded reuse; sessions turns, growth and
-//! pauses. What came out is then generated and measured as the trace was, by the same code. Deliberately
-//! absent: a search for better parameters, and silence about what the model cannot carry.
+//! pauses, and one system prompt for what they share. What came out is then generated and measured as the
+//! trace was, by the same code. Where long sessions differ from short ones so much that prompts come out
+//! wrong, they become classes. Deliberately absent: any other search for better parameters, and silence
+//! about what the model cannot carry.
 
 mod arrivals;
 mod goodness;
 mod prefix;
+mod session_goodness;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -16,11 +19,13 @@ mod text;
 use std::collections::BTreeMap;
 
 use self::arrivals::Times;
+use self::goodness::Goodness;
 use self::prefix::Blocks;
-use self::sessions::Turns;
+use self::sessions::{Turns, grouped};
+use self::text::Draft;
 use super::{Workload, WorkloadError};
 use crate::trace::Request;
-use crate::trace::stats::{Stats, TraceFigures};
+use crate::trace::stats::{Shapes, Stats, TraceFigures};
 
 /// The most rows, of which a few numbers each are held.
 const LIMIT_ROWS: usize = 50_000_000;
@@ -63,6 +68,10 @@ pub enum FitError<E> {
 
 /// The least number of rows.
 const LEAST_ROWS: usize = 20;
+/// Classes that sessions are put into, by turns and by their first prompt: none, some, more.
+const CLASSES: [(usize, usize); 3] = [(1, 1), (4, 1), (8, 2)];
+/// Sessions that a class has to hold on the mean.
+const LEAST_SESSIONS: usize = 8;
 
 /// What is gathered from the rows.
 #[derive(Debug, Default)]
@@ -76,9 +85,9 @@ struct Sample {
 
 impl Sample {
     fn add(&mut self, row: &Request) {
-        self.times.add(row);
-        self.blocks.add(row);
-        self.turns.add(row);
+        let is_start = self.turns.add(row);
+        self.times.add(row.at, is_start);
+        self.blocks.add(row, is_start);
         if let Some(class) = &row.class
             && self.classes.len() < 1_000
         {
@@ -108,12 +117,45 @@ pub fn fit<E>(
     if rows < LEAST_ROWS {
         return Err(FitError::TooFew { rows, least: LEAST_ROWS });
     }
+    if !sample.turns.are_there() {
+        sample.times.without_turns();
+    }
     let (recorded, shapes) = stats.finish();
-    let draft = text::Draft::new(&sample, &recorded, &shapes, name);
-    let workload = Workload::parse(&draft.plain(), "fit.toml").map_err(FitError::Unfit)?;
-    let goodness = goodness::measure(&workload, &sample, &recorded, &shapes);
-    let warnings = warnings(&sample, &recorded);
+    let (draft, goodness) = best(&sample, &recorded, &shapes, name).map_err(FitError::Unfit)?;
+    let mut warnings = goodness.warnings.clone();
+    warnings.extend(self::warnings(&sample, &recorded));
     Ok(Fit { text: draft.with(&goodness, &warnings), report: goodness.lines(), warnings })
+}
+
+/// The draft with the fewest classes whose prompts are within the bound, or else the nearest.
+fn best(
+    sample: &Sample,
+    recorded: &TraceFigures,
+    shapes: &Shapes,
+    name: &str,
+) -> Result<(Draft, Goodness), WorkloadError> {
+    let mut best: Option<(Draft, Goodness)> = None;
+    for (by_turns, by_first) in CLASSES {
+        let groups = if sample.turns.are_there() {
+            grouped(sample.turns.stretches(), by_turns, by_first)
+        } else {
+            Vec::new()
+        };
+        if best.is_some() && sample.turns.stretches().len() < groups.len() * LEAST_SESSIONS {
+            break;
+        }
+        let draft = Draft::new(sample, recorded, shapes, &groups, name);
+        let workload = Workload::parse(&draft.plain(), "fit.toml")?;
+        let goodness = goodness::measure(&workload, sample, recorded, shapes);
+        let distance = goodness.input_distance;
+        if best.as_ref().is_none_or(|(_, best)| distance < best.input_distance) {
+            best = Some((draft, goodness));
+        }
+        if groups.is_empty() || distance.is_none_or(|own| own <= goodness::DISTANCE_BOUND) {
+            break;
+        }
+    }
+    Ok(best.expect("the first draft is one"))
 }
 
 /// What the model leaves out.
@@ -149,6 +191,13 @@ fn warnings(sample: &Sample, recorded: &TraceFigures) -> Vec<String> {
         ));
     }
     warnings.extend(sample.turns.warnings());
-    warnings.extend(sample.blocks.warnings(&sample.turns));
+    if sample.times.begin_together() {
+        warnings.push(
+            "sessions begin together, each from its own start: when they arrive is not known, and the rate \
+             of the fit is made up (fit with --rate R, or edit it)"
+                .to_owned(),
+        );
+    }
+    warnings.extend(sample.blocks.warnings());
     warnings
 }

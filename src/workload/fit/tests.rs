@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use super::*;
+use crate::trace::Prefix;
 
 /// The rows of a workload as a trace.
 fn rows(text: &str, count: usize) -> Vec<Result<Request, Infallible>> {
@@ -76,6 +77,111 @@ fn reuse_and_sessions_come_back() {
         "{}",
         fit.text
     );
+}
+
+/// Blocks of 16 tokens for whole prompts: those of the row, then its session's own, or the row's where
+/// nothing is repeated.
+fn blocked(row: &mut Request, repeats: bool) {
+    let session: u64 = row.session.as_ref().map_or(0, |own| own.parse().expect("a number"));
+    let scope = (session + 1) << 32 | if repeats { 0 } else { row.row << 48 };
+    let mut blocks = row.prefix.take().map_or(Vec::new(), |own| own.blocks.into_vec());
+    blocks.extend((blocks.len()..row.input_tok as usize / 16).map(|at| scope + at as u64));
+    row.prefix = Some(Box::new(Prefix { blocks: blocks.into(), block_tok: 16 }));
+}
+
+const SESSIONS: &str = "[arrival]\nprocess = \"poisson\"\nrate = 0.5\n\
+    [input]\ndistribution = \"uniform\"\nmin = 500\nmax = 1500\n\
+    [output]\ndistribution = \"exponential\"\nmean = 200\n\
+    [sessions]\nturns = { distribution = \"geometric\", mean = 4 }\n\
+    new = { distribution = \"exponential\", mean = 300 }\nanswers = false\n\
+    [[sessions.think]]\ndistribution = \"exponential\"\nmean = 2\n\
+    [prefix]\n[[prefix.shared]]\ntokens = 320\n";
+
+/// The figure in the line of the report that begins with `part`.
+fn figure(fit: &Fit, part: &str) -> f64 {
+    let line = fit.report.iter().find(|line| line.starts_with(part));
+    let line = line.unwrap_or_else(|| panic!("{part}: {:?}", fit.report));
+    line.split_whitespace().last().and_then(|word| word.parse().ok()).expect("a number")
+}
+
+#[test]
+fn every_part_of_sessions_comes_back() {
+    let mut rows = rows(SESSIONS, 8_000);
+    rows.iter_mut().flatten().for_each(|row| blocked(row, true));
+    let fit = fit(rows.into_iter(), "x").expect("it fits");
+    for part in [
+        "prompt tokens of all turns",
+        "prompt tokens of first turns",
+        "completion tokens",
+        "turns of a session: ",
+        "tokens that a turn adds",
+        "pauses",
+    ] {
+        let distance = figure(&fit, part);
+        assert!(distance < 0.05, "{part}: {distance}");
+    }
+    assert!((figure(&fit, "turns of a session, mean") / 4.0 - 1.0).abs() < 0.1, "{:?}", fit.report);
+    assert!(fit.text.contains("[[prefix.shared]]\ntokens = 320\n"), "{}", fit.text);
+    assert!(!fit.text.contains("[[class]]"), "one kind of session needs no classes");
+    let missed = |line: &&String| line.contains("above") || line.contains("blocks seen before");
+    assert_eq!(fit.warnings.iter().find(missed), None);
+}
+
+#[test]
+fn sessions_that_the_model_cannot_carry_are_warned_of() {
+    let mut rows = rows(SESSIONS, 800);
+    for row in rows.iter_mut().flatten() {
+        // All that is new comes with the second turn, and no turn repeats another.
+        row.input_tok = 200 + row.turn.map_or(0, |turn| turn + if turn > 1 { 2_000 } else { 0 });
+        blocked(row, false);
+    }
+    let fit = fit(rows.into_iter(), "x").expect("it fits");
+    let all = fit.warnings.join("\n");
+    for part in ["prompt tokens of all turns", "is above 0.05", "blocks seen before are 0.0"] {
+        assert!(all.contains(part) && fit.text.contains(part), "{part}: {all}");
+    }
+}
+
+#[test]
+fn long_sessions_and_short_ones_become_classes() {
+    let mut kinds = rows(
+        &SESSIONS.replace(
+            "turns = { distribution = \"geometric\", mean = 4 }",
+            "turns = { distribution = \"fixed\", turns = 30 }",
+        ),
+        6_000,
+    );
+    let short = rows(
+        &SESSIONS
+            .replace("min = 500\nmax = 1500", "min = 30000\nmax = 40000")
+            .replace("rate = 0.5", "rate = 5"),
+        6_000,
+    );
+    kinds.extend(short.into_iter().flatten().map(|row| {
+        Ok(Request { session: row.session.map(|own| format!("short {own}").into()), ..row })
+    }));
+    kinds.sort_by_key(|row| row.as_ref().map(|row| row.at).ok());
+    let fit = fit(kinds.into_iter(), "x").expect("it fits");
+    assert!(fit.text.contains("[[class]]"), "{}", fit.text);
+    let distance = figure(&fit, "prompt tokens of all turns");
+    assert!(distance < 0.05, "{distance}");
+    assert!(Workload::parse(&fit.text, "fit.toml").is_ok());
+}
+
+#[test]
+fn a_session_is_cut_where_its_prompt_falls_back() {
+    let mut turns = Turns::default();
+    let mut starts = Vec::new();
+    for (turn, input_tok) in [100, 300, 290, 120, 150].into_iter().enumerate() {
+        let think = (turn > 0).then_some(crate::units::Nanos(5_000_000));
+        let session = Some("a".into());
+        starts.push(turns.add(&Request { input_tok, session, think, ..Request::default() }));
+    }
+    assert_eq!(starts, [true, false, false, true, false]);
+    let parts = sessions::Parts::of(turns.stretches());
+    assert_eq!(parts.turns.sorted(), [(2, 1), (3, 1)]);
+    assert_eq!(parts.new_tok.sorted(), [(1, 1), (30, 1), (200, 1)]);
+    assert!(turns.warnings().join("\n").contains("1 later turns say less"));
 }
 
 #[test]

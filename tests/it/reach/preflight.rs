@@ -190,6 +190,11 @@ fn a_server_is_waited_for() {
 }
 
 /// A fault that passes by itself within seconds ends no run; one that is definite is not asked about again.
+fn refused(asked: &Asked) -> String {
+    let status = if asked.is_post() { "404 Not Found" } else { "401 Unauthorized" };
+    response(status, "application/json", "{}")
+}
+
 #[test]
 fn a_fault_that_may_pass_is_waited_out_for_a_while() {
     fn list_comes_late(asked: &Asked) -> String {
@@ -235,10 +240,6 @@ fn a_fault_that_may_pass_is_waited_out_for_a_while() {
     assert_eq!(child.wait().expect("an end").code(), Some(0));
     assert_eq!(server.posts().len(), 4);
 
-    fn refused(asked: &Asked) -> String {
-        let status = if asked.is_post() { "404 Not Found" } else { "401 Unauthorized" };
-        response(status, "application/json", "{}")
-    }
     let server = Server::start(refused);
     let (_, said) = run(&server, "run", &[]);
     let said = said.expect(4);
