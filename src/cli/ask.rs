@@ -74,6 +74,11 @@ pub(super) fn ask(ways: &[Way], args: &RunArgs) -> anyhow::Result<Answers> {
                     answers.silent += 1;
                     ServerFacts { engine: args.reach.engine.0, ..ServerFacts::default() }
                 }
+                Err(error @ ProbeError::NotHttp { .. }) if args.reach.link.http2 => {
+                    bail!(NotServed(format!(
+                        "{error}\nhint: does this server speak HTTP/2? Without --http2 it is asked by HTTP/1.1"
+                    )));
+                }
                 Err(error) => return Err(error.into()),
             };
             let first = facts.models.first().map(|model| model.id.clone());

@@ -162,7 +162,12 @@ fn client(timeline: &Path, summary: &Summary) -> anyhow::Result<Client> {
 /// Both counts, and what follows.
 fn verdict(check: &CrossCheck) -> String {
     let (sides, per_second) = match &check.window {
-        Some(window) if !window.agree() || check.whole.agree() => (window, true),
+        // Of a window without a token there, no share is known.
+        Some(window)
+            if window.difference().is_some() && (!window.agree() || check.whole.agree()) =>
+        {
+            (window, true)
+        }
         _ => (&check.whole, false),
     };
     let counts = if per_second {

@@ -47,10 +47,13 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// `754.2 s`, and from ten minutes on `1h 02m 03s`.
+/// `754.2 s`, from ten minutes on `1h 02m 03s`, and in milliseconds what would read as nothing.
 #[must_use]
 pub fn span(span: Nanos) -> String {
     let s = span.0 / NS_PER_S;
+    if span > Nanos::ZERO && span < Nanos::from_millis(100) {
+        return format!("{} ms", decimal(span.as_millis_f64()));
+    }
     if s < 600 {
         return format!("{:.1} s", span.as_secs_f64());
     }
@@ -75,6 +78,7 @@ mod tests {
             ["0.0%", "12.5%", "0.0001%"]
         );
         assert_eq!(span(Nanos::from_millis(12_345)), "12.3 s");
+        assert_eq!([span(Nanos::ZERO), span(Nanos::from_millis(25))], ["0.0 s", "25.00 ms"]);
         assert_eq!(
             [span(Nanos::from_secs(754)), span(Nanos::from_secs(3_723))],
             ["12m 34s", "1h 02m 03s"]

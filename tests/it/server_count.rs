@@ -64,6 +64,16 @@ fn a_count_that_moves_with_finished_requests_is_compared_in_all() {
     );
 }
 
+/// Seconds in which nothing came are no agreement.
+#[test]
+fn a_window_without_a_token_is_not_what_is_compared() {
+    let place = Place::new();
+    place.write("t.csv", "at_s,input_tok,output_tok\n0,10,4\n3.5,10,4\n");
+    let said = place.run(&["run", "t.csv", "--out", "run"]).expect(0);
+    assert!(said.stdout.contains("client 8, server 8 tokens over the whole run"), "{said:#?}");
+    assert!(!said.stdout.contains("agree within all"), "{said:#?}");
+}
+
 #[test]
 fn a_server_without_a_page_is_one_note() {
     let server = Server::start(good);

@@ -44,10 +44,13 @@ pub(super) fn run(args: &FitArgs) -> anyhow::Result<Exit> {
         other => other?,
     };
     let place = Place { source: &args.source, out: &args.out, force: args.force };
-    place.save(|out| {
+    let written = place.save(|out| {
         out.write_all(fitted.text.as_bytes())?;
         Ok(1)
     })?;
+    if written.is_some() {
+        say(&format!("workload written to {}", args.out.display()));
+    }
     say("recorded ÷ generated:");
     for line in &fitted.report {
         say(&format!("  {line}"));

@@ -197,7 +197,7 @@ fn a_window_that_is_short_beside_an_answer_is_warned_of() {
     assert!(short.contains("--duration") && short.contains("--limit"), "{short}");
     let few = warned(3, Nanos::ZERO);
     assert!(few.contains("short beside an answer (E2E mean 0.3 s)"), "{few}");
-    for long in [warned(12, Nanos::ZERO), warned(12, Nanos::from_millis(400))] {
+    for long in [warned(18, Nanos::ZERO), warned(12, Nanos::from_millis(400))] {
         assert!(!long.contains("short beside"), "{long}");
     }
 }
