@@ -249,7 +249,7 @@ async fn send_patiently(
     let mut pause = READY_POLL;
     loop {
         let record = send(endpoint, clock.clone(), job()?).await;
-        let may_pass = matches!(record.outcome, Outcome::Connect | Outcome::Http(502 | 503 | 504));
+        let may_pass = matches!(record.outcome, Outcome::Connect | Outcome::Http(502..=504));
         if !may_pass || clock.now() + pause >= deadline {
             return Ok(record);
         }

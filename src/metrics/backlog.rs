@@ -87,7 +87,9 @@ mod tests {
                     rows.reverse();
                 }
                 let mut backlog = Backlog::default();
-                rows.iter().for_each(|(due, sent)| backlog.add(&row(*due, *sent)));
+                for (due, sent) in &rows {
+                    backlog.add(&row(*due, *sent));
+                }
                 assert_eq!(backlog.worst(), expect, "{rows:?}");
             }
         };

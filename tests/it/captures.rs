@@ -190,7 +190,9 @@ proptest! {
     ) {
         static CAPTURES: LazyLock<Vec<(&str, &str, Vec<u8>)>> = LazyLock::new(captures);
         let captures = &*CAPTURES;
-        prop_assume!(!captures.is_empty());
+        if captures.is_empty() {
+            return Ok(());
+        }
         let (name, expect, bytes) = &captures[which.index(captures.len())];
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len())).collect();
         cuts.sort_unstable();

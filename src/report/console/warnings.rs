@@ -6,8 +6,7 @@
 use super::RunFacts;
 use crate::metrics::health::{ClientVerdict, HealthFacts};
 use crate::metrics::{AskedGot, MEASURED, Percentile, Summary, Tally};
-use crate::report::words::{grouped, percent, span};
-use crate::units::{NS_PER_MS, Nanos};
+use crate::report::words::{decimal, grouped, percent, span};
 
 /// Asked and got may differ by this much before a warning.
 const LENGTH_DIFFERENCE: f64 = 0.02;
@@ -69,12 +68,12 @@ fn short_window(summary: &Summary) -> Option<String> {
         return None;
     }
     Some(format!(
-        "the measured window of {} is short beside an answer (E2E {which} {}): completed req/s and tok/s in \
+        "the measured window of {} is short beside an answer (E2E {which} {} ms): completed req/s and tok/s in \
          the window leave out much of what was under way at its ends, and look like saturation where there \
          may be none; measure longer (--duration, --limit or --repeat), after a --warmup of an answer's \
          length",
         span(window),
-        span(Nanos((ms * NS_PER_MS as f64) as u64)),
+        decimal(ms),
     ))
 }
 

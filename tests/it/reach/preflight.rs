@@ -207,6 +207,10 @@ fn a_fault_that_may_pass_is_waited_out_for_a_while() {
         }
         good(asked)
     }
+    fn refused(asked: &Asked) -> String {
+        let status = if asked.is_post() { "404 Not Found" } else { "401 Unauthorized" };
+        response(status, "application/json", "{}")
+    }
     for answer in [list_comes_late as fn(&Asked) -> String, first_post_fails] {
         let (place, said) = run(&Server::start(answer), "run", &[]);
         let said = said.expect(0);
@@ -235,10 +239,6 @@ fn a_fault_that_may_pass_is_waited_out_for_a_while() {
     assert_eq!(child.wait().expect("an end").code(), Some(0));
     assert_eq!(server.posts().len(), 4);
 
-    fn refused(asked: &Asked) -> String {
-        let status = if asked.is_post() { "404 Not Found" } else { "401 Unauthorized" };
-        response(status, "application/json", "{}")
-    }
     let server = Server::start(refused);
     let (_, said) = run(&server, "run", &[]);
     let said = said.expect(4);
