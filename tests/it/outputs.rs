@@ -121,7 +121,7 @@ fn too_many_errors_stop_the_sending_and_streams_in_flight_are_followed() {
     sim.end(&place);
     assert!(said.stderr.contains("stopping early: --abort-on 'error_rate>20%/500ms'"), "{said:?}");
     let rows = place.rows("run");
-    assert!(rows.len() > 200 && rows.len() < 2_000, "{}", rows.len());
+    assert!(!rows.is_empty() && rows.len() < 2_000, "{}", rows.len());
     let fine = |outcome| matches!(outcome, Outcome::Ok | Outcome::Http(_) | Outcome::Unsent);
     assert!(rows.iter().all(|row| fine(row.outcome)), "none was cut");
     let stopped = json(&place.read("run/run.json"))["stopped"].clone();
