@@ -193,10 +193,13 @@ fn a_window_that_is_short_beside_an_answer_is_warned_of() {
     };
     // An answer takes 308 ms, and rows are 100 ms apart.
     let short = warned(9, Nanos::ZERO);
-    assert!(short.contains("window of 0.8 s is short beside an answer (E2E p50 0.3 s)"), "{short}");
+    assert!(
+        short.contains("window of 0.8 s is short beside an answer (E2E p50 307.0 ms)"),
+        "{short}"
+    );
     assert!(short.contains("--duration") && short.contains("--limit"), "{short}");
     let few = warned(3, Nanos::ZERO);
-    assert!(few.contains("short beside an answer (E2E mean 0.3 s)"), "{few}");
+    assert!(few.contains("short beside an answer (E2E mean 306.0 ms)"), "{few}");
     for long in [warned(18, Nanos::ZERO), warned(12, Nanos::from_millis(400))] {
         assert!(!long.contains("short beside"), "{long}");
     }

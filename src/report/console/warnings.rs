@@ -6,8 +6,7 @@
 use super::RunFacts;
 use crate::metrics::health::{ClientVerdict, HealthFacts};
 use crate::metrics::{AskedGot, MEASURED, Percentile, Summary, Tally};
-use crate::report::words::{grouped, percent, span};
-use crate::units::{NS_PER_MS, Nanos};
+use crate::report::words::{decimal, grouped, percent, span};
 
 /// Asked and got may differ by this much before a warning.
 const LENGTH_DIFFERENCE: f64 = 0.02;
@@ -68,15 +67,13 @@ fn short_window(summary: &Summary) -> Option<String> {
     if is_filled || ms * ANSWERS_PER_WINDOW <= window.as_millis_f64() {
         return None;
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "only printed")]
-    let answer = Nanos((ms * NS_PER_MS as f64) as u64);
     Some(format!(
-        "the measured window of {} is short beside an answer (E2E {which} {}): completed req/s and tok/s in \
+        "the measured window of {} is short beside an answer (E2E {which} {} ms): completed req/s and tok/s in \
          the window leave out much of what was under way at its ends, and look like saturation where there \
          may be none; measure longer (--duration, --limit or --repeat), after a --warmup of an answer's \
          length",
         span(window),
-        span(answer),
+        decimal(ms),
     ))
 }
 

@@ -190,10 +190,6 @@ fn a_server_is_waited_for() {
 }
 
 /// A fault that passes by itself within seconds ends no run; one that is definite is not asked about again.
-fn refused(asked: &Asked) -> String {
-    let status = if asked.is_post() { "404 Not Found" } else { "401 Unauthorized" };
-    response(status, "application/json", "{}")
-}
 
 #[test]
 fn a_fault_that_may_pass_is_waited_out_for_a_while() {
@@ -211,6 +207,10 @@ fn a_fault_that_may_pass_is_waited_out_for_a_while() {
             return response("503 Service Unavailable", "application/json", "{}");
         }
         good(asked)
+    }
+    fn refused(asked: &Asked) -> String {
+        let status = if asked.is_post() { "404 Not Found" } else { "401 Unauthorized" };
+        response(status, "application/json", "{}")
     }
     for answer in [list_comes_late as fn(&Asked) -> String, first_post_fails] {
         let (place, said) = run(&Server::start(answer), "run", &[]);
