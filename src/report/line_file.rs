@@ -52,10 +52,7 @@ impl LineFile {
 
     /// An error where the file is not under its name any more: nobody would find what is written to it.
     pub fn check_is_there(&self) -> Result<(), RecorderError> {
-        if self.path.exists() {
-            return Ok(());
-        }
-        Err(RecorderError::Gone { path: self.path.clone() })
+        RecorderError::check_is_there(&self.path)
     }
 
     fn error(&self, source: std::io::Error) -> RecorderError {

@@ -160,9 +160,7 @@ impl Recorder {
             return Ok(());
         }
         self.rows_written = now;
-        if !self.path.exists() {
-            return Err(RecorderError::Gone { path: self.path.clone() });
-        }
+        RecorderError::check_is_there(&self.path)?;
         if now.since(self.lines_written) < LINES_EVERY {
             return self.flush_rows();
         }

@@ -1,6 +1,6 @@
 //! What can go wrong with the growing files of a run, in words.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// While the file takes none, this many wait for it to recover (about 16 MB); later ones are not kept.
 pub(super) const ROWS_WAITING_LIMIT: u32 = 65_536;
@@ -53,4 +53,11 @@ pub enum RecorderError {
         /// Why.
         source: std::io::Error,
     },
+}
+
+impl RecorderError {
+    /// An error where the file is not under its name any more.
+    pub(super) fn check_is_there(path: &Path) -> Result<(), Self> {
+        if path.exists() { Ok(()) } else { Err(Self::Gone { path: path.to_owned() }) }
+    }
 }
