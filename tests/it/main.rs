@@ -6,6 +6,7 @@ mod bad_input;
 mod calibrate;
 mod captures;
 mod faults;
+mod golden;
 mod health;
 mod in_flight;
 mod natural;
