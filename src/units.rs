@@ -144,6 +144,26 @@ impl fmt::Display for Nanos {
     }
 }
 
+/// As `--option` takes it: seconds, no more digits than are needed.
+impl serde::Serialize for Nanos {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let text = self.to_string();
+        out.collect_str(&format_args!("{}s", text.trim_end_matches('0').trim_end_matches('.')))
+    }
+}
+
+/// Has types serialised as the words that they are written and parsed as.
+macro_rules! serialize_as_text {
+    ($($type:ty),+) => {$(
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+                out.collect_str(self)
+            }
+        }
+    )+};
+}
+pub(crate) use serialize_as_text;
+
 /// A speed factor as an exact fraction, so that scaled times are the same on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed {
@@ -182,6 +202,12 @@ impl Speed {
     #[must_use]
     pub fn as_f64(self) -> f64 {
         self.numerator as f64 / self.denominator as f64
+    }
+}
+
+impl serde::Serialize for Speed {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_f64(self.as_f64())
     }
 }
 

@@ -97,26 +97,6 @@ impl SimArgs {
     }
 }
 
-/// The speed, the limits and the seed of `settings` as arguments of this command. Its faults, and how
-/// it tells of itself, are for people who start one by hand.
-pub(super) fn arguments(settings: &Settings) -> Vec<String> {
-    let ns = |time: Nanos| format!("{}ns", time.0);
-    [
-        ("--seed", settings.seed.to_string()),
-        ("--prefill-base", ns(settings.prefill_base)),
-        ("--prefill-per-tok", ns(settings.prefill_per_tok)),
-        ("--step-base", ns(settings.step_base)),
-        ("--step-per-stream", ns(settings.step_per_stream)),
-        ("--max-running", settings.max_running.to_string()),
-        ("--max-queued", settings.max_queued.to_string()),
-        ("--max-model-len-tok", settings.max_model_len_tok.to_string()),
-        ("--jitter", settings.jitter.to_string()),
-    ]
-    .into_iter()
-    .flat_map(|(name, value)| [name.to_owned(), value])
-    .collect()
-}
-
 /// Serves until interrupted.
 pub(super) fn sim(args: &SimArgs) -> anyhow::Result<Exit> {
     let settings = args.settings();
@@ -185,7 +165,7 @@ mod tests {
             seed: 8,
             ..Settings::default()
         };
-        let words = std::iter::once("sim".to_owned()).chain(arguments(&settings));
+        let words = std::iter::once("sim".to_owned()).chain(settings.arguments());
         assert_eq!(Alone::parse_from(words).sim.settings(), settings);
     }
 }

@@ -187,6 +187,8 @@ impl Engine {
     }
 }
 
+crate::units::serialize_as_text!(Engine);
+
 impl fmt::Display for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.traits().word)

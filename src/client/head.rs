@@ -71,6 +71,12 @@ impl Headers {
         self.put(AUTHORIZATION, &format!("Bearer {key}"))
     }
 
+    /// Whether requests bear a key of any kind.
+    #[must_use]
+    pub fn has_key(&self) -> bool {
+        self.map.contains_key(AUTHORIZATION)
+    }
+
     fn put(&mut self, name: HeaderName, text: &str) -> Result<(), HeadError> {
         let mut value = HeaderValue::from_str(text).map_err(|_| HeadError::Value(name.clone()))?;
         value.set_sensitive(true);

@@ -25,7 +25,7 @@ use super::wire::Wire;
 const HTTP2: &[u8] = b"h2";
 
 /// What TLS is to be like.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct TlsOptions {
     /// Certificates (PEM) that are trusted beside the system's.
     pub ca_file: Option<PathBuf>,

@@ -30,6 +30,15 @@ pub struct AbortRule {
 #[error("`{0}` is no rule to stop by\nhint: write it as error_rate>5%/30s")]
 pub struct AbortRuleError(String);
 
+/// As it was typed.
+impl fmt::Display for AbortRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+crate::units::serialize_as_text!(AbortRule);
+
 impl FromStr for AbortRule {
     type Err = AbortRuleError;
 

@@ -9,7 +9,7 @@ use super::TokenTimes;
 use crate::units::{NS_PER_S, Nanos, Speed, UnitError};
 
 /// How fast text is read, in tokens per second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ReaderPace(Speed);
 
 impl Default for ReaderPace {

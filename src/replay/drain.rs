@@ -1,5 +1,6 @@
 //! How long streams are followed after the last due row, decided over all workers together.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -41,6 +42,19 @@ pub enum Drain {
     /// Never.
     Unlimited,
 }
+
+/// As `--drain` takes it; the quiet time of the default in words.
+impl fmt::Display for Drain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Quiet(span) => write!(f, "quiet for {} s", span.as_secs_f64()),
+            Self::After(span) => write!(f, "{}s", span.as_secs_f64()),
+            Self::Unlimited => f.write_str("unlimited"),
+        }
+    }
+}
+
+crate::units::serialize_as_text!(Drain);
 
 impl Default for Drain {
     fn default() -> Self {

@@ -4,7 +4,7 @@ use super::fit::ServerLength;
 use crate::units::{Nanos, Speed};
 
 /// The shaping options, in the order in which they act. The default plans the trace as recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Shape {
     /// Keeps sessions that start at or after this trace time, which becomes the plan's zero.
     pub from: Option<Nanos>,
@@ -24,8 +24,10 @@ pub struct Shape {
     /// Clips completion lengths.
     pub max_output_tok: Option<u32>,
     /// Holds prompts and completions together to what a server takes.
+    #[serde(skip)]
     pub server_length: Option<ServerLength>,
     /// A finished request, not the clock, sends the next: no row has a due time.
+    #[serde(skip)]
     pub closed_loop: bool,
 }
 

@@ -123,6 +123,27 @@ pub enum SettingsError {
 }
 
 impl Settings {
+    /// Speed, limits and seed as arguments of `underfire sim`. Faults, and how the server tells of
+    /// itself, are for people who start one by hand.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<String> {
+        let ns = |time: Nanos| format!("{}ns", time.0);
+        [
+            ("--seed", self.seed.to_string()),
+            ("--prefill-base", ns(self.prefill_base)),
+            ("--prefill-per-tok", ns(self.prefill_per_tok)),
+            ("--step-base", ns(self.step_base)),
+            ("--step-per-stream", ns(self.step_per_stream)),
+            ("--max-running", self.max_running.to_string()),
+            ("--max-queued", self.max_queued.to_string()),
+            ("--max-model-len-tok", self.max_model_len_tok.to_string()),
+            ("--jitter", self.jitter.to_string()),
+        ]
+        .into_iter()
+        .flat_map(|(name, value)| [name.to_owned(), value])
+        .collect()
+    }
+
     /// Says what is wrong, if anything.
     pub fn check(&self) -> Result<(), SettingsError> {
         if self.model.is_empty() {

@@ -104,10 +104,7 @@ fn with_request(mut row: Request, request: Option<&RawValue>) -> anyhow::Result<
     let content = row.content.get_or_insert_default();
     let merged = match &content.body {
         None => request.to_owned(),
-        Some(own) => {
-            let merged = dialect::merge(request.get().as_bytes(), own).context("[request]")?;
-            RawValue::from_string(String::from_utf8(merged).context("[request]")?)?
-        }
+        Some(own) => dialect::merged(request, own).context("[request]")?,
     };
     content.body = Some(merged);
     Ok(row)

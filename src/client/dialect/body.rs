@@ -28,7 +28,8 @@ pub struct BodyParams<'a> {
 }
 
 /// What a body calls the longest answer: newer hosted models take only the second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MaxTokensKey {
     /// `max_tokens`
     #[default]

@@ -36,6 +36,13 @@ pub fn merge(base: &[u8], over: &RawValue) -> Result<Vec<u8>, MergeError> {
     Ok(out)
 }
 
+/// The same of two values.
+pub fn merged(base: &RawValue, over: &RawValue) -> Result<Box<RawValue>, MergeError> {
+    let bytes = merge(base.get().as_bytes(), over)?;
+    let text = String::from_utf8(bytes).expect("made of two texts");
+    Ok(RawValue::from_string(text).expect("two objects make an object"))
+}
+
 /// Of a repeated key the last value counts, in either object, as it does for whoever reads them.
 fn write_merged(out: &mut Vec<u8>, base: &str, over: &str, depth: usize) -> Result<(), MergeError> {
     if depth == 0 {

@@ -28,7 +28,7 @@ use std::str::FromStr;
 
 pub use body::{BodyError, BodyParams, MaxTokensKey, Prompt, UnknownKey, body};
 pub use error_text::{error_message, error_outside};
-pub use merge::{MergeError, merge};
+pub use merge::{MergeError, merge, merged};
 pub use text::append_text;
 
 use crate::record::{Kind, Usage};
@@ -57,6 +57,8 @@ impl Api {
         }
     }
 }
+
+crate::units::serialize_as_text!(Api);
 
 impl fmt::Display for Api {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

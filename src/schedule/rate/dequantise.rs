@@ -35,6 +35,8 @@ impl FromStr for Dequantise {
     }
 }
 
+crate::units::serialize_as_text!(Dequantise);
+
 impl fmt::Display for Dequantise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -78,7 +78,7 @@ pub enum RateError {
 }
 
 /// Requests per second, above zero.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Rate(f64);
 
 impl Rate {
@@ -115,6 +115,8 @@ impl FromStr for Method {
         }
     }
 }
+
+crate::units::serialize_as_text!(Method);
 
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

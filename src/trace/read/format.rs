@@ -123,6 +123,8 @@ impl FromStr for Format {
     }
 }
 
+crate::units::serialize_as_text!(Format);
+
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = NAMES.iter().find(|(_, format)| format == self).map_or("", |(name, _)| *name);

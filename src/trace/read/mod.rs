@@ -69,7 +69,8 @@ pub enum Input {
 }
 
 /// The unit of a time that is written as a bare number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum TimeUnit {
     /// Seconds.
     S,
@@ -82,7 +83,8 @@ pub enum TimeUnit {
 }
 
 /// What becomes of rows that were recorded with output 0, which are failed requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Failed {
     /// They are sent, asking for 1 token.
     Keep,
@@ -92,7 +94,7 @@ pub enum Failed {
 }
 
 /// How to read a trace; the default tells everything from the content.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct ReadOptions {
     /// The format, where the content does not tell or tells wrongly.
     pub format: Option<Format>,

@@ -7,32 +7,34 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-
-use super::sim::arguments;
+use super::error::ServerError;
 use crate::sim;
 use crate::units::Nanos;
 
 /// A simulated server in a process of its own, so that its load is not counted as the client's.
 /// It ends when this value is dropped, and by itself when this process dies.
-pub(super) struct SimulatedServer {
+#[derive(Debug)]
+pub struct SimulatedServer {
     child: Child,
     port: u16,
 }
 
 impl SimulatedServer {
-    /// Starts one on a port of its own, with its truth log in `truth`.
-    pub(super) fn start(settings: &sim::Settings, truth: &Path) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("cannot find this program's own file")?;
+    /// Starts `program sim` on a port of its own, with its truth log in `truth`.
+    pub fn start(
+        program: &Path,
+        settings: &sim::Settings,
+        truth: Option<&Path>,
+    ) -> Result<Self, ServerError> {
+        let failed = |problem: String| ServerError::Simulator { problem };
         let mut child = Command::new(program)
             .args(["sim", "--port", "0", "--until-stdin-closes"])
-            .args(arguments(settings))
-            .arg("--truth")
-            .arg(truth)
+            .args(settings.arguments())
+            .args(truth.into_iter().flat_map(|path| [Path::new("--truth"), path]))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .context("cannot start the simulated server")?;
+            .map_err(|error| failed(error.to_string()))?;
         let mut line = String::new();
         if let Some(stdout) = child.stdout.take() {
             BufReader::new(stdout.take(1024)).read_line(&mut line)?;
@@ -41,18 +43,26 @@ impl SimulatedServer {
         let Some(port) = port else {
             let _ = child.kill();
             let _ = child.wait();
-            bail!("the simulated server did not say its port (it said `{}`)", line.trim());
+            return Err(failed(format!("it did not say its port (it said `{}`)", line.trim())));
         };
         Ok(Self { child, port })
     }
 
+    /// Its URL.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     /// Where it listens on loopback.
-    pub(super) fn port(&self) -> u16 {
+    #[must_use]
+    pub fn port(&self) -> u16 {
         self.port
     }
 
     /// Processor time of its one busy thread so far; `None` where the system does not say.
-    pub(super) fn cpu(&self) -> Option<Nanos> {
+    #[must_use]
+    pub fn cpu(&self) -> Option<Nanos> {
         let text = std::fs::read_to_string(format!("/proc/{}/schedstat", self.child.id())).ok()?;
         text.split_whitespace().next()?.parse().ok().map(Nanos)
     }

@@ -4,17 +4,20 @@
 //! The same value as the run's own is no fault. Deliberately absent: the `body` of a single row, which
 //! its trace answers for.
 
-use anyhow::{Context, bail};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::error::ServerError;
+
 /// Refuses such a key; `whose` object it is, for the message.
-pub(super) fn check(whose: &str, object: &RawValue) -> anyhow::Result<()> {
-    let keys: Map<String, Value> =
-        serde_json::from_str(object.get()).with_context(|| format!("{whose} is no JSON object"))?;
+pub fn check(whose: &str, object: &RawValue) -> Result<(), ServerError> {
+    let keys: Map<String, Value> = serde_json::from_str(object.get())
+        .map_err(|error| ServerError::Settings(format!("{whose} is no JSON object: {error}")))?;
     for (key, value) in &keys {
         let Some((why, hint)) = fault(key, value) else { continue };
-        bail!("`{key}` in {whose} would make the figures wrong: {why}\nhint: {hint}");
+        return Err(ServerError::Settings(format!(
+            "`{key}` in {whose} would make the figures wrong: {why}\nhint: {hint}"
+        )));
     }
     Ok(())
 }

@@ -1,21 +1,23 @@
 //! The source of a run: a trace or a workload, shaped into a plan.
 
-mod words;
+mod describe;
+mod scaling;
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, bail};
 use serde_json::value::RawValue;
 
-use super::args::{ReadArgs, ShapeArgs};
-use super::body_keys;
-use super::console::say;
-use super::rating::{Rating, Rows};
+pub(super) use self::scaling::Rows;
+use self::scaling::RateScaling;
+use super::error::RunError;
+use super::settings::ScheduleSettings;
 use crate::client::dialect::Api;
 use crate::schedule::fidelity::FidelityFigures;
 use crate::schedule::{self, Plan, PlanFacts, ServerLength, Shape};
+use crate::server::body_keys;
 use crate::trace::Request;
 use crate::trace::read::{self, Input, ReadOptions, Trace, TraceClock, TraceError};
 use crate::units::Nanos;
@@ -23,7 +25,8 @@ use crate::workload::servegen::{self, ServeGen};
 use crate::workload::{self, Closed, Workload};
 
 /// Where the rows come from, and how they are shaped.
-pub(super) struct Traffic {
+#[derive(Debug)]
+pub struct Traffic {
     kind: Kind,
     name: String,
     shape: Shape,
@@ -31,16 +34,28 @@ pub(super) struct Traffic {
     repeat: u64,
     api: Api,
     path: PathBuf,
-    rating: Rating,
+    scaling: RateScaling,
     notices: Vec<String>,
     fidelity: Option<FidelityFigures>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum Kind {
     Trace(Arc<Trace>),
     Workload(Arc<Workload>),
     Clients(Arc<ServeGen>),
+    /// Rows that the caller makes, read once.
+    Own(OwnRows),
+}
+
+/// Rows that a caller makes while they are sent.
+#[derive(Clone)]
+struct OwnRows(Arc<Mutex<Option<Rows>>>);
+
+impl fmt::Debug for OwnRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnRows")
+    }
 }
 
 impl Kind {
@@ -50,37 +65,42 @@ impl Kind {
             Self::Trace(trace) => trace.rows()?,
             Self::Workload(workload) => Box::new(workload.rows(seed).map(Ok)),
             Self::Clients(clients) => Box::new(clients.rows(seed).map(Ok)),
+            // Of a second pass nothing is left.
+            Self::Own(OwnRows(rows)) => {
+                let rows = rows.lock().unwrap_or_else(PoisonError::into_inner).take();
+                rows.unwrap_or_else(|| Box::new(std::iter::empty()))
+            }
         })
     }
 }
 
 impl Traffic {
     /// Opens the source; a trace file gets its validating pass here.
-    pub(super) fn open(
+    pub fn open(
         path: &Path,
-        reading: &ReadArgs,
-        shaping: &ShapeArgs,
+        reading: &ReadOptions,
+        settings: &ScheduleSettings,
         api: Api,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, RunError> {
         // A closed loop sends without looking at times.
-        Self::open_with(path, reading, shaping, api, shaping.concurrency.is_none())
+        Self::open_with(path, reading, settings, api, settings.concurrency.is_none())
     }
 
     /// Opens the source to look at it, or to send it; only who sends by the clock `wants_times`.
-    pub(super) fn open_with(
+    pub fn open_with(
         path: &Path,
-        reading: &ReadArgs,
-        shaping: &ShapeArgs,
+        reading: &ReadOptions,
+        settings: &ScheduleSettings,
         api: Api,
         wants_times: bool,
-    ) -> anyhow::Result<Self> {
-        if let (Some(from), Some(to)) = (shaping.from, shaping.to)
+    ) -> Result<Self, RunError> {
+        if let (Some(from), Some(to)) = (settings.shape.from, settings.shape.to)
             && from >= to
         {
             let (from_s, to_s) = (from.as_secs_f64(), to.as_secs_f64());
-            bail!("--from {from_s} s is not before --to {to_s} s, so nothing lies between them");
+            return Err(RunError::Settings(format!("--from {from_s} s is not before --to {to_s} s, so nothing lies between them")));
         }
-        let mut shape = shape(shaping);
+        let mut shape = Shape { closed_loop: settings.concurrency.is_some(), ..settings.shape.clone() };
         let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or("run");
         let (kind, name, clock, rows) = if path.extension() == Some(OsStr::new("toml")) {
             let workload = workload::load(path)?;
@@ -89,12 +109,12 @@ impl Traffic {
             for (section, keys) in request.into_iter().chain(of_classes) {
                 body_keys::check(&format!("{section} of {}", path.display()), keys)?;
             }
-            if !workload.has_end() && shaping.duration.is_none() && shaping.limit.is_none() {
-                bail!(
+            if !workload.has_end() && settings.shape.duration.is_none() && settings.shape.limit.is_none() {
+                return Err(RunError::Settings(format!(
                     "{} has no end of its own\nhint: give --duration 60s or --limit 1000, or set \
                      `duration` in the file",
                     path.display()
-                );
+                )));
             }
             shape.closed_loop |= workload.closed().is_some();
             let name = workload.name().to_owned();
@@ -105,24 +125,24 @@ impl Traffic {
             (Kind::Clients(Arc::new(clients)), name, TraceClock::Common, Some(rows))
         } else {
             let is_stdin = path == Path::new("-");
-            if is_stdin && shaping.repeat > 1 {
-                bail!("--repeat: standard input can be read once only\nhint: give a file");
+            if is_stdin && settings.repeat > 1 {
+                return Err(RunError::Settings(format!("--repeat: standard input can be read once only\nhint: give a file")));
             }
             let input = if is_stdin { Input::Stdin } else { Input::File(path.to_owned()) };
             let name = if is_stdin { "stdin" } else { stem };
-            let trace = read::open(input, read_options(reading))?;
-            let wants_times = wants_times || shaping.rate.is_some();
+            let trace = read::open(input, reading.clone())?;
+            let wants_times = wants_times || settings.rate.is_some();
             let clock = if wants_times { trace.clock() } else { TraceClock::Common };
             let rows = trace.facts().map(|facts| facts.rows_read);
             (Kind::Trace(Arc::new(trace)), name.to_owned(), clock, rows)
         };
         Self {
-            rating: Rating::new(shaping, clock, rows, &name)?,
+            scaling: RateScaling::new(settings, clock, rows, &name)?,
             kind,
             name,
             shape,
-            seed: shaping.seed,
-            repeat: shaping.repeat,
+            seed: settings.seed,
+            repeat: settings.repeat,
             api,
             path: path.to_owned(),
             notices: Vec::new(),
@@ -131,43 +151,65 @@ impl Traffic {
         .settled()
     }
 
+    /// Rows that the caller makes while they are sent, in order of their times.
+    pub(super) fn of_rows(
+        rows: impl Iterator<Item = Request> + Send + 'static,
+        settings: &ScheduleSettings,
+        api: Api,
+    ) -> Result<Self, RunError> {
+        let own = OwnRows(Arc::new(Mutex::new(Some(Box::new(rows.map(Ok))))));
+        Self {
+            scaling: RateScaling::new(settings, TraceClock::Common, None, "own rows")?,
+            kind: Kind::Own(own),
+            name: "own".to_owned(),
+            shape: Shape { closed_loop: settings.concurrency.is_some(), ..settings.shape.clone() },
+            seed: settings.seed,
+            repeat: settings.repeat,
+            api,
+            path: PathBuf::new(),
+            notices: Vec::new(),
+            fidelity: None,
+        }
+        .settled()
+    }
+
     /// Looks at the rows once where their rate or grain decides how they are shaped.
-    fn settled(mut self) -> anyhow::Result<Self> {
+    fn settled(mut self) -> Result<Self, RunError> {
         if self.repeat > 1 && self.is_stream() {
-            bail!(
+            return Err(RunError::Settings(format!(
                 "--repeat: {} has no end of its own after which it could begin again\nhint: give --limit \
                  1000, or set `duration` in the file",
                 self.path.display()
-            );
+            )));
         }
-        if self.rating.wants_pass() {
+        if self.scaling.wants_pass() {
             if self.is_stream() {
-                bail!(
+                return Err(RunError::Settings(format!(
                     "a stream can be read once only, so it takes no --rate and no --dequantise\nhint: give a \
                      file"
-                );
+                )));
             }
             let rows = self.kind.rows(self.seed)?;
             let mut shape = Shape { duration: None, limit: None, ..self.shape.clone() };
             if let Kind::Workload(_) = self.kind {
                 shape = self.shape.clone();
             }
-            self.rating.settle(rows, &shape)?;
+            self.scaling.settle(rows, &shape)?;
         }
-        if let Some(speed) = self.rating.speed() {
+        if let Some(speed) = self.scaling.speed() {
             self.shape.speed = speed;
         }
         self.notices = match &self.kind {
             Kind::Trace(trace) => trace.notices().to_vec(),
-            Kind::Workload(_) => Vec::new(),
+            Kind::Workload(_) | Kind::Own(_) => Vec::new(),
             Kind::Clients(clients) => clients.notices().to_vec(),
         };
-        self.notices.extend(self.rating.notices());
+        self.notices.extend(self.scaling.notices());
         Ok(self)
     }
 
     /// The trace, where the source is one.
-    pub(super) fn trace(&self) -> Option<&Trace> {
+    pub fn trace(&self) -> Option<&Trace> {
         match &self.kind {
             Kind::Trace(trace) => Some(trace),
             _ => None,
@@ -175,9 +217,9 @@ impl Traffic {
     }
 
     /// Whether rows come by one clock, their own or that of a rate.
-    pub(super) fn has_times(&self) -> bool {
+    pub fn has_times(&self) -> bool {
         self.trace().is_none_or(|trace| trace.clock() == TraceClock::Common)
-            || self.rating.sets_times()
+            || self.scaling.sets_times()
     }
 
     /// Whether the rows cannot be counted before they are sent: those of a stream, and of a workload
@@ -185,6 +227,7 @@ impl Traffic {
     fn is_stream(&self) -> bool {
         match &self.kind {
             Kind::Clients(_) => false,
+            Kind::Own(_) => true,
             Kind::Trace(trace) => trace.facts().is_none(),
             Kind::Workload(workload) => {
                 self.shape.closed_loop && self.shape.limit.is_none() && !workload.has_rows_end()
@@ -193,16 +236,16 @@ impl Traffic {
     }
 
     /// The closed loop that the workload asks for, if it does.
-    pub(super) fn closed(&self) -> Option<(Closed, Option<Nanos>)> {
+    pub fn closed(&self) -> Option<(Closed, Option<Nanos>)> {
         match &self.kind {
-            Kind::Trace(_) | Kind::Clients(_) => None,
+            Kind::Trace(_) | Kind::Clients(_) | Kind::Own(_) => None,
             Kind::Workload(workload) => Some((workload.closed()?, workload.duration())),
         }
     }
 
     /// The planned rows, each at the time at which it is due; later turns, whose due time nobody knows
     /// yet, at their own, as the speed makes it.
-    pub(super) fn shaped_rows(
+    pub fn shaped_rows(
         &self,
     ) -> Result<impl Iterator<Item = Result<Request, TraceError>> + use<>, TraceError> {
         let (speed, from) = (self.shape.speed, self.shape.from.unwrap_or_default());
@@ -213,31 +256,31 @@ impl Traffic {
         }))
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
     /// What a person should know about the source.
-    pub(super) fn notices(&self) -> &[String] {
+    pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
     /// What a workload wants in every body.
-    pub(super) fn request_body(&self) -> Option<&RawValue> {
+    pub fn request_body(&self) -> Option<&RawValue> {
         match &self.kind {
-            Kind::Trace(_) | Kind::Clients(_) => None,
+            Kind::Trace(_) | Kind::Clients(_) | Kind::Own(_) => None,
             Kind::Workload(workload) => workload.request(),
         }
     }
 
     /// The plan, from its start. Stdin gives it once.
-    pub(super) fn plan(&self) -> Result<Plan<Rows>, TraceError> {
-        let rating = self.rating.clone();
-        let rows = rating.apply(self.kind.rows(self.seed)?)?;
+    pub fn plan(&self) -> Result<Plan<Rows>, TraceError> {
+        let scaling = self.scaling.clone();
+        let rows = scaling.apply(self.kind.rows(self.seed)?)?;
         let (kind, seed) = (self.kind.clone(), self.seed);
         // A file that cannot be read again is an error in the place of its rows.
         let passes = std::iter::repeat_with(move || {
-            let rows = kind.rows(seed).and_then(|rows| rating.apply(rows));
+            let rows = kind.rows(seed).and_then(|rows| scaling.apply(rows));
             rows.unwrap_or_else(|error| Box::new(std::iter::once(Err(error))))
         });
         Ok(schedule::plan(rows, &self.shape).repeated(self.repeat - 1, passes))
@@ -245,7 +288,7 @@ impl Traffic {
 
     /// The plan's figures, by running through it once; `None` where that would use it up.
     /// A row that the API cannot carry is found here, before any load.
-    pub(super) fn look_ahead(&mut self) -> anyhow::Result<Option<PlanFacts>> {
+    pub fn look_ahead(&mut self) -> Result<Option<PlanFacts>, RunError> {
         if self.is_stream() {
             return Ok(None);
         }
@@ -254,30 +297,30 @@ impl Traffic {
             let request = planned?.request;
             let has_messages = request.content.is_some_and(|content| content.messages.is_some());
             if has_messages && self.api == Api::Completions {
-                bail!(
+                return Err(RunError::Settings(format!(
                     "row {} of {} has `messages`, which the completions API does not take\nhint: \
                      --api chat",
                     request.row,
                     self.name
-                );
+                )));
             }
         }
         // A generator may go on for ever; a file is worth reading to its end for what was left out.
         if !matches!(self.kind, Kind::Workload(_)) {
             plan.read_rest()?;
         }
-        self.fidelity = plan.fidelity().map(|both| both.figures(self.rating.before()));
+        self.fidelity = plan.fidelity().map(|both| both.figures(self.scaling.before()));
         Ok(Some(plan.facts().clone()))
     }
 
     /// Holds the plan to what the server takes in all, and counts again where that cuts anything. Rows
     /// that do not fit are an error; those of a stream are not known yet, and the server will tell.
-    pub(super) fn fit(
+    pub fn fit(
         &mut self,
         tok: u64,
         clip: bool,
         facts: Option<PlanFacts>,
-    ) -> anyhow::Result<Option<PlanFacts>> {
+    ) -> Result<Option<PlanFacts>, RunError> {
         if facts.as_ref().is_some_and(|facts| facts.longest_tok <= tok) {
             return Ok(facts);
         }
@@ -291,64 +334,33 @@ impl Traffic {
                 "--clip-to-server cuts them to fit; --max-input-tok and --max-output-tok cut where \
                  you say"
             };
-            bail!(
+            return Err(RunError::Settings(format!(
                 "{too_long} of {rows} rows ask for more than the {tok} tokens that the server takes \
                  for prompt and completion (the first is row {}, the longest asks for {})\nhint: {hint}",
                 facts.first_too_long.unwrap_or_default(),
                 facts.longest_tok,
-            );
+            )));
         }
         Ok(Some(facts))
     }
 
     /// Writes the plan row by row.
-    pub(super) fn write_plan(&self, path: &Path) -> anyhow::Result<()> {
-        let failed = || format!("failed to write the plan to {}", path.display());
+    pub fn write_plan(&self, path: &Path) -> Result<(), RunError> {
+        let failed = |source: String| RunError::Plan { path: path.to_owned(), source };
         let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
         if same(path, &self.path) == Some(true) {
-            bail!("--plan names the source itself: {}\nhint: give another file", path.display());
+            return Err(RunError::Settings(format!("--plan names the source itself: {}\nhint: give another file", path.display())));
         }
-        let file = std::fs::File::create(path).with_context(failed)?;
+        let file = std::fs::File::create(path).map_err(|error| failed(error.to_string()))?;
         let out = std::io::BufWriter::with_capacity(1 << 16, file);
-        schedule::write_plan(out, self.plan()?).with_context(failed)
+        schedule::write_plan(out, self.plan()?).map_err(|error| failed(error.to_string()))
     }
 
     /// What could not be said before the rows were read: counts on a stream.
-    pub(super) fn late_notices(&self) -> Vec<String> {
+    pub fn late_notices(&self) -> Vec<String> {
         match &self.kind {
             Kind::Trace(trace) => trace.late_notices(),
-            Kind::Workload(_) | Kind::Clients(_) => Vec::new(),
+            Kind::Workload(_) | Kind::Clients(_) | Kind::Own(_) => Vec::new(),
         }
-    }
-
-    pub(super) fn say_notices(&self) {
-        for notice in self.notices() {
-            say(&format!("note: {notice}"));
-        }
-    }
-}
-
-fn shape(shape: &ShapeArgs) -> Shape {
-    Shape {
-        speed: shape.speed,
-        from: shape.from,
-        to: shape.to,
-        max_gap: shape.max_gap,
-        limit: shape.limit,
-        duration: shape.duration,
-        max_input_tok: shape.max_input_tok,
-        max_output_tok: shape.max_output_tok,
-        server_length: None,
-        closed_loop: shape.concurrency.is_some(),
-    }
-}
-
-pub(super) fn read_options(reading: &ReadArgs) -> ReadOptions {
-    ReadOptions {
-        format: reading.format,
-        time_unit: reading.time_unit,
-        block_tok: reading.block_tok,
-        failed: reading.failed,
-        assume_sorted: reading.assume_sorted,
     }
 }

@@ -1,10 +1,10 @@
 //! Looks at what the machine tells of this process while a run lasts, and sums it up at the end.
 //! Deliberately absent: what it means.
 
-use super::cgroup::{Cgroup, Throttled};
-use super::ports;
-use super::threads::Threads;
-use super::usage;
+use crate::cli::cgroup::{Cgroup, Throttled};
+use crate::cli::ports;
+use crate::cli::threads::Threads;
+use crate::cli::usage;
 use crate::descriptors;
 use crate::metrics::client_figures::{ClientFigures, Heartbeat, kept};
 use crate::replay::drain::Shared;
@@ -12,7 +12,7 @@ use crate::units::Nanos;
 
 /// What was seen of a run so far.
 #[derive(Debug, Default)]
-pub(super) struct ClientWatch {
+pub(super) struct ClientMonitor {
     cgroup: Option<Cgroup>,
     /// The first and the last look at what it held back.
     throttled: Option<[Throttled; 2]>,
@@ -24,7 +24,7 @@ pub(super) struct ClientWatch {
     heartbeat: Option<Heartbeat>,
 }
 
-impl ClientWatch {
+impl ClientMonitor {
     pub(super) fn new() -> Self {
         Self { cgroup: Cgroup::here(), ..Self::default() }
     }
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_processor_s_use_is_that_between_the_first_look_and_the_last() {
-        let mut watch = ClientWatch::default();
+        let mut watch = ClientMonitor::default();
         for (at_s, used_s) in [(1, 10), (2, 10), (5, 13)] {
             watch.look(Nanos::from_secs(at_s), Some(Nanos::from_secs(used_s)));
         }
@@ -96,6 +96,6 @@ mod tests {
             assert!(figures.fds.is_some_and(|n| n > 2), "{figures:?}");
             assert!(figures.cpu_allowed.is_some_and(|n| n >= 1.0), "{figures:?}");
         }
-        assert_eq!(ClientWatch::default().figures().cpu, None);
+        assert_eq!(ClientMonitor::default().figures().cpu, None);
     }
 }

@@ -1,18 +1,16 @@
 //! What servers are asked before `t0`, and how their answers settle the vendor keys of a run.
 //!
 //! GETs first (is anybody there, which models, which engine), then one small POST to each server. The
-//! results are told apart from those of rows.
+//! results are told apart from those of rows. Deliberately absent: printing.
 
 use std::io::ErrorKind;
 
-use anyhow::bail;
 use serde_json::{Value, json};
 use tokio::task::LocalSet;
 
-use super::args::RunArgs;
-use super::console::say;
-use super::reach::Way;
-use super::reach_args::Switch;
+use super::address::Address;
+use super::error::ServerError;
+use super::settings::{ServerSettings, Switch};
 use crate::client::preflight::{self, PREFLIGHT_OUTPUT_TOK, Sent, Verdict};
 use crate::client::{Client, Dial, Endpoint, Engine, Probe, ProbeError, ServerFacts, Watch};
 use crate::clock::Clock;
@@ -31,14 +29,24 @@ const PREFLIGHT_LIMIT: Nanos = Nanos::from_secs(60);
 /// Tokens of its prompt.
 const PREFLIGHT_INPUT_TOK: u32 = 8;
 
-/// A server that answers, but would serve no row, or that did not get ready: exit 4.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct NotServed(String);
+/// What a person should know of what is learnt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remark {
+    /// Bears on the rows to come.
+    Note(String),
+    /// A server is waited for: which, and why.
+    Waiting(String),
+    /// What came of the small request sent ahead.
+    Preflight(String),
+}
+
+/// Takes remarks.
+pub type Tell<'a> = &'a mut dyn FnMut(Remark);
 
 /// What asking every server told, by target.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
+    /// What each tells of itself.
     pub(super) facts: Vec<ServerFacts>,
     /// What the bodies name.
     pub(super) models: Vec<Option<String>>,
@@ -47,45 +55,52 @@ pub(super) struct Answers {
 }
 
 /// Asks by GET whatever may be asked. Only where rows could not be sent for it is silence an error.
-pub(super) fn ask(ways: &[Way], args: &RunArgs) -> anyhow::Result<Answers> {
+pub(super) fn discover(
+    addresses: &[Address],
+    settings: &ServerSettings,
+    tell: Tell<'_>,
+) -> Result<Answers, ServerError> {
     on_a_runtime(async |clock: Clock| {
         let mut answers = Answers::default();
-        for way in ways {
-            let probe = Probe::new(&way.target, &way.route, &way.head, clock.clone());
-            if let Some(limit) = args.reach.wait_ready {
-                wait_ready(&probe, &clock, limit, way).await.map_err(|why| {
+        for address in addresses {
+            let probe =
+                Probe::new(&address.target, &address.route, &address.head, clock.clone());
+            if let Some(limit) = settings.wait_ready {
+                wait_ready(&probe, &clock, limit, address, tell).await.map_err(|why| {
                     let limit_s = limit.as_secs_f64();
-                    NotServed(format!("not ready after {limit_s} s (--wait-ready): {why}"))
+                    ServerError::NotServed(format!("not ready after {limit_s} s (--wait-ready): {why}"))
                 })?;
             }
-            let mut asked = ask_one(&probe, args).await;
+            let mut asked = ask(&probe, settings).await;
             // What is definite is asked about once more, and not waited for.
             if may_pass(&asked)
-                && args.reach.wait_ready.is_none()
-                && !args.reach.no_preflight
-                && wait_ready(&probe, &clock, PATIENCE, way).await.is_ok()
+                && settings.wait_ready.is_none()
+                && settings.preflight
+                && wait_ready(&probe, &clock, PATIENCE, address, tell).await.is_ok()
             {
-                asked = ask_one(&probe, args).await;
+                asked = ask(&probe, settings).await;
             }
             let facts = match asked {
                 Ok(facts) => facts,
-                Err(error) if args.target.model.is_some() || args.reach.no_preflight => {
-                    say(&format!("note: {error}; rows are sent all the same"));
+                Err(error) if settings.model.is_some() || !settings.preflight => {
+                    tell(Remark::Note(format!("{error}; rows are sent all the same")));
                     answers.silent += 1;
-                    ServerFacts { engine: args.reach.engine.0, ..ServerFacts::default() }
+                    ServerFacts { engine: settings.engine, ..ServerFacts::default() }
                 }
-                Err(error @ ProbeError::NotHttp { .. }) if args.reach.link.http2 => {
-                    bail!(NotServed(format!(
+                Err(error @ ProbeError::NotHttp { .. }) if settings.connection.http2 => {
+                    return Err(ServerError::NotServed(format!(
                         "{error}\nhint: does this server speak HTTP/2? Without --http2 it is asked by HTTP/1.1"
                     )));
                 }
                 Err(error) => return Err(error.into()),
             };
             let first = facts.models.first().map(|model| model.id.clone());
-            let model = args.target.model.clone().or(first);
+            let model = settings.model.clone().or(first);
             if model.is_none() {
                 let why = facts.refusal.as_deref().unwrap_or("no model is known");
-                say(&format!("note: {why}; requests go out without a model (give --model NAME)"));
+                tell(Remark::Note(format!(
+                    "{why}; requests go out without a model (give --model NAME)"
+                )));
             }
             answers.models.push(model);
             answers.facts.push(facts);
@@ -94,10 +109,10 @@ pub(super) fn ask(ways: &[Way], args: &RunArgs) -> anyhow::Result<Answers> {
     })
 }
 
-async fn ask_one(probe: &Probe<'_>, args: &RunArgs) -> Result<ServerFacts, ProbeError> {
-    let named = args.reach.engine.0;
-    let may_ask = args.reach.may_probe();
-    if !may_ask && args.target.model.is_some() {
+async fn ask(probe: &Probe<'_>, settings: &ServerSettings) -> Result<ServerFacts, ProbeError> {
+    let named = settings.engine;
+    let may_ask = settings.may_probe();
+    if !may_ask && settings.model.is_some() {
         return Ok(ServerFacts { engine: named, ..ServerFacts::default() });
     }
     let mut facts = probe.models().await?;
@@ -127,29 +142,30 @@ async fn wait_ready(
     probe: &Probe<'_>,
     clock: &Clock,
     limit: Nanos,
-    way: &Way,
+    address: &Address,
+    tell: Tell<'_>,
 ) -> Result<(), String> {
     let deadline = clock.now() + limit;
     let mut said = false;
     loop {
         let why = match probe.is_ready().await {
             Ok(true) => return Ok(()),
-            Ok(false) => format!("{} answers with an error", way.name),
+            Ok(false) => format!("{} answers with an error", address.name),
             Err(error) => error.to_string(),
         };
         if clock.now() >= deadline {
             return Err(why);
         }
         if !said {
-            say_waiting(way, &why);
+            tell(waiting(address, &why));
             said = true;
         }
         clock.sleep_until(deadline.min(clock.now() + READY_POLL)).await;
     }
 }
 
-fn say_waiting(way: &Way, why: &str) {
-    say(&format!("waiting for the server {} to be ready: {why}", way.name));
+fn waiting(address: &Address, why: &str) -> Remark {
+    Remark::Waiting(format!("waiting for the server {} to be ready: {why}", address.name))
 }
 
 /// The vendor keys that every server of a run takes.
@@ -161,27 +177,30 @@ pub(super) struct Keys {
 
 impl Keys {
     /// Settles the keys; one that was asked for and that a server is not known to take is an error.
-    pub(super) fn settle(answers: &Answers, args: &RunArgs) -> anyhow::Result<Self> {
+    pub(super) fn settle(
+        answers: &Answers,
+        settings: &ServerSettings,
+    ) -> Result<Self, ServerError> {
         let all_take = |takes: fn(Engine) -> bool| {
             answers.facts.iter().all(|facts| facts.engine.is_some_and(takes))
         };
         // Of a server that says nothing nobody can know, and its rows will tell.
         let can_tell = answers.silent == 0;
-        if args.target.ignore_eos && can_tell && !all_take(Engine::ignores_eos) {
+        if settings.ignore_eos && can_tell && !all_take(Engine::ignores_eos) {
             let words = Engine::words_that_ignore_eos();
             let engines: Vec<String> = answers.facts.iter().map(engine_word).collect();
-            bail!(
+            return Err(ServerError::Settings(format!(
                 "--ignore-eos: it is not known that this server takes the key (engine: {})\nhint: \
                  name the engine by --engine where it is one of {words}",
                 engines.join(", ")
-            );
+            )));
         }
-        let running_usage = match args.reach.running_usage {
+        let running_usage = match settings.running_usage {
             Switch::On => true,
             Switch::Off => false,
-            Switch::Auto => !args.target.no_usage && all_take(Engine::has_running_usage),
+            Switch::Auto => settings.usage && all_take(Engine::has_running_usage),
         };
-        Ok(Self { ignore_eos: args.target.ignore_eos, running_usage })
+        Ok(Self { ignore_eos: settings.ignore_eos, running_usage })
     }
 }
 
@@ -193,35 +212,36 @@ pub(super) fn engine_word(facts: &ServerFacts) -> String {
 /// One small request to each server. What it says goes to the person and the manifest; a refusal that
 /// every row would meet is an error.
 pub(super) fn preflight(
-    ways: &[Way],
+    addresses: &[Address],
     endpoints: &[Endpoint],
     answers: &Answers,
     bodies: &BodyMaker,
-    args: &RunArgs,
-) -> anyhow::Result<(Vec<Value>, Vec<String>)> {
+    settings: &ServerSettings,
+    tell: Tell<'_>,
+) -> Result<(Vec<Value>, Vec<String>), ServerError> {
     let (mut outcomes, mut notices) = (Vec::new(), Vec::new());
-    for (index, (way, endpoint)) in ways.iter().zip(endpoints).enumerate() {
+    for (index, (address, endpoint)) in addresses.iter().zip(endpoints).enumerate() {
         let bodies = BodyMaker { models: vec![answers.models[index].clone()], ..bodies.clone() };
         let job = || bodies.job(planned(index));
-        let record = on_a_runtime(async |clock| send_patiently(endpoint, &clock, job, way).await)?;
+        let record = on_a_runtime(async |clock| {
+            send_patiently(endpoint, &clock, job, address, &mut *tell).await
+        })?;
         let listed: Vec<String> =
             answers.facts[index].models.iter().map(|model| model.id.clone()).collect();
         let sent = Sent {
-            url: &way.name,
+            url: &address.name,
             model: answers.models[index].as_deref(),
             listed: &listed,
-            has_key: args.reach.link.has_key(),
+            has_key: settings.connection.headers.has_key(),
             usage: bodies.include_usage,
         };
         match preflight::judge(&record, &sent) {
             Verdict::Fine(said) => notices.extend(said),
-            Verdict::Refused(why) => bail!(NotServed(why)),
-            Verdict::Unreachable(why) if args.target.model.is_none() => bail!(NotServed(why)),
+            Verdict::Refused(why) => return Err(ServerError::NotServed(why)),
+            Verdict::Unreachable(why) if settings.model.is_none() => return Err(ServerError::NotServed(why)),
             Verdict::Unreachable(why) => notices.push(format!("the preflight failed: {why}")),
         }
-        if !args.output.quiet {
-            say(&words(&record));
-        }
+        tell(Remark::Preflight(describe(&record)));
         outcomes.push(outcome(&record));
     }
     Ok((outcomes, notices))
@@ -243,8 +263,9 @@ async fn send_patiently(
     endpoint: &Endpoint,
     clock: &Clock,
     job: impl Fn() -> Result<Job, JobError>,
-    way: &Way,
-) -> anyhow::Result<StreamRecord> {
+    address: &Address,
+    tell: Tell<'_>,
+) -> Result<StreamRecord, ServerError> {
     let deadline = clock.now() + PATIENCE;
     let mut pause = READY_POLL;
     loop {
@@ -255,7 +276,8 @@ async fn send_patiently(
         }
         if pause == READY_POLL {
             let why = record.error.as_deref().unwrap_or("no answer");
-            say_waiting(way, &format!("the preflight ended as {}: {why}", record.outcome));
+            let why = format!("the preflight ended as {}: {why}", record.outcome);
+            tell(waiting(address, &why));
         }
         clock.sleep_until(clock.now() + pause).await;
         pause = pause + pause;
@@ -270,7 +292,7 @@ async fn send(endpoint: &Endpoint, clock: Clock, job: Job) -> StreamRecord {
     client.perform(job.record(Nanos::ZERO), job.body, &Watch::default()).await
 }
 
-fn words(record: &StreamRecord) -> String {
+fn describe(record: &StreamRecord) -> String {
     let (tokens, chunks) = (output_tok(record), record.tokens.count());
     let ttft = record
         .tokens
@@ -296,7 +318,9 @@ fn output_tok(record: &StreamRecord) -> u64 {
 }
 
 /// Runs a question to its end on this thread.
-fn on_a_runtime<T>(question: impl AsyncFnOnce(Clock) -> anyhow::Result<T>) -> anyhow::Result<T> {
+fn on_a_runtime<T>(
+    question: impl AsyncFnOnce(Clock) -> Result<T, ServerError>,
+) -> Result<T, ServerError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     LocalSet::new().block_on(&runtime, async { question(Clock::real()?).await })
 }

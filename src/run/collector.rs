@@ -1,48 +1,54 @@
-//! A run while it lasts: records to the recorder, figures to the progress line, signals to the stop.
+//! A run while it lasts: records to the recorder and to whoever observes it, figures to the end.
 
-use std::io::IsTerminal;
-
-use anyhow::Context;
-use indicatif::{ProgressBar, ProgressStyle};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::client_watch::ClientWatch;
-use super::console::say;
+use super::client_monitor::ClientMonitor;
+use super::error::RunError;
+use super::events::{Event, Observer, Progress};
+use super::predial;
 use super::server_count::ServerCount;
-use super::text_count::TextCounter;
-use super::{Exit, predial, usage};
+use super::token_count::TextCounter;
+use crate::cli::usage;
 use crate::client::Dialled;
-use crate::clock::{Anchor, monotonic};
+use crate::clock::{Anchor, Clock, monotonic};
 use crate::metrics::abort::{AbortReason, AbortWatch};
 use crate::metrics::client_figures::ClientFigures;
 use crate::metrics::fidelity::{SentFigures, SentTimes};
 use crate::metrics::little::InFlight;
 use crate::record::{Outcome, StreamRecord};
-use crate::replay::Event;
+use crate::replay;
 use crate::replay::drain::{Shared, Stop};
 use crate::report::{Recorder, TextFile};
 use crate::units::Nanos;
 
-/// Takes the events of a run.
-pub(super) struct Live {
-    recorder: Recorder,
-    server: Option<ServerCount>,
+/// Takes the events of a replay.
+pub(super) struct Collector<'a> {
+    pub(super) recorder: Recorder,
+    pub(super) server: Option<ServerCount>,
+    pub(super) texts: Option<TextFile>,
+    pub(super) counter: Option<TextCounter>,
+    /// Rows of the plan, where they are known.
+    pub(super) planned: Option<u64>,
+    pub(super) abort: AbortWatch,
+    pub(super) stop: &'a watch::Sender<Stop>,
+    pub(super) observer: &'a mut dyn Observer,
+    /// Whose time the run is in; `None`: the machine's.
+    pub(super) clock: Option<Clock>,
+    pub(super) seen: Seen,
+}
+
+/// What was seen of a run so far.
+#[derive(Default)]
+pub(super) struct Seen {
     in_flight: InFlight,
-    client: ClientWatch,
+    client: ClientMonitor,
     sent: SentTimes,
     dialled: Option<Dialled>,
-    texts: Option<TextFile>,
-    counter: Option<TextCounter>,
-    progress: Option<ProgressBar>,
-    planned: Option<u64>,
     started: Option<Anchor>,
     ended: u64,
     failed: u64,
     output_tok: u64,
     next_sample: Nanos,
-    abort: AbortWatch,
-    stop: watch::Sender<Stop>,
     /// Why sending was stopped.
     stopped: Option<AbortReason>,
 }
@@ -187,20 +193,16 @@ impl Live {
         since(self.started)
     }
 
-    fn show(&self, shared: &Shared) {
-        let Some(progress) = &self.progress else {
-            return;
+    fn progress(&mut self, sent: u64) {
+        let progress = Progress {
+            elapsed_s: self.elapsed().as_secs_f64(),
+            planned: self.planned,
+            sent,
+            ended: self.ended,
+            failed: self.failed,
+            output_tok: self.output_tok,
         };
-        let sent = shared.sent_count();
-        let planned = self.planned.map_or_else(String::new, |planned| format!("/{planned}"));
-        let elapsed = self.elapsed().as_secs_f64();
-        progress.set_message(format!(
-            "{elapsed:.0} s  sent {sent}{planned}  open {}  ok {}  failed {}  {:.0} tok/s",
-            sent.saturating_sub(self.ended),
-            self.ended - self.failed,
-            self.failed,
-            self.output_tok as f64 / elapsed.max(1.0),
-        ));
+        self.observer.observe(Event::Progress(progress));
     }
 
     /// What the run leaves.
@@ -234,37 +236,4 @@ impl Live {
             notice: self.counter.and_then(|counter| counter.notice()),
         }
     }
-}
-
-/// Time since the run started; none before that.
-fn since(started: Option<Anchor>) -> Nanos {
-    started.map_or(Nanos::ZERO, |anchor| monotonic().since(anchor.monotonic))
-}
-
-/// Turns the first SIGINT or SIGTERM into a stop, and the second into the end of the process.
-pub(super) fn stop_on_signals(
-    stop: &watch::Sender<Stop>,
-    quit: fn(Exit) -> !,
-) -> anyhow::Result<()> {
-    let stop = stop.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let (mut interrupt, mut terminate) = {
-        let _entered = runtime.enter();
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
-    };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        runtime.block_on(async {
-            for count in 0.. {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
-                if count > 0 {
-                    quit(Exit::Interrupted);
-                }
-                Stop::All.request(&stop);
-            }
-        });
-    })?;
-    Ok(())
 }

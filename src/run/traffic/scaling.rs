@@ -1,8 +1,7 @@
 //! Another rate for a source: settled by one pass over its rows, then applied to every pass.
 
-use anyhow::bail;
-
-use super::args::ShapeArgs;
+use crate::run::error::RunError;
+use crate::run::settings::ScheduleSettings;
 use crate::schedule::fidelity::Side;
 use crate::schedule::rate::{
     self, ClientError, Dequantise, Method, Rate, cloned, dequantised, paced, per_client, thinned,
@@ -12,11 +11,11 @@ use crate::trace::Request;
 use crate::trace::read::{TraceClock, TraceError};
 use crate::units::{Nanos, Speed};
 
-pub(super) type Rows = Box<dyn Iterator<Item = Result<Request, TraceError>> + Send>;
+pub(in crate::run) type Rows = Box<dyn Iterator<Item = Result<Request, TraceError>> + Send>;
 
 /// How rows get another rate.
 #[derive(Clone, Debug)]
-pub(super) struct Rating {
+pub(super) struct RateScaling {
     method: Method,
     rate: Option<Rate>,
     dequantise: Dequantise,
@@ -32,25 +31,25 @@ pub(super) struct Rating {
     before: Option<Side>,
 }
 
-impl Rating {
+impl RateScaling {
     /// What was asked for. `name` is the source's; `rows_read` is how many rows it has, where that is known.
     pub(super) fn new(
-        shape: &ShapeArgs,
+        settings: &ScheduleSettings,
         clock: TraceClock,
         rows_read: Option<u64>,
         name: &str,
-    ) -> anyhow::Result<Self> {
-        if clock == TraceClock::Absent && shape.rate.is_none() {
-            bail!(
+    ) -> Result<Self, RunError> {
+        if clock == TraceClock::Absent && settings.rate.is_none() {
+            return Err(RunError::Settings(format!(
                 "the rows of {name} have no times, so it is not known when to send them\nhint: --rate R \
                  sends R requests a second, --concurrency N keeps N in flight"
-            );
+            )));
         }
         Ok(Self {
-            method: shape.scale,
-            rate: shape.rate,
-            dequantise: shape.dequantise,
-            seed: shape.seed,
+            method: settings.scale,
+            rate: settings.rate,
+            dequantise: settings.dequantise,
+            seed: settings.seed,
             clock,
             grain: Nanos::ZERO,
             factor: None,
@@ -65,7 +64,7 @@ impl Rating {
     }
 
     /// Learns the source's own rate and grain from its rows within the window.
-    pub(super) fn settle(&mut self, rows: Rows, shape: &Shape) -> anyhow::Result<()> {
+    pub(super) fn settle(&mut self, rows: Rows, shape: &Shape) -> Result<(), RunError> {
         let Shape { from, to, limit, duration, .. } = *shape;
         let window = Shape { from, to, limit, duration, ..Shape::default() };
         let mut before = Side::default();

@@ -7,10 +7,10 @@
 
 use std::rc::Rc;
 
-use anyhow::Context;
 use bytes::Bytes;
 use tokio::task::LocalSet;
 
+use super::error::ServerError;
 use crate::client::dialect::Api;
 use crate::client::{Client, Dial, Settings, Timeouts, Watch};
 use crate::clock::Clock;
@@ -40,19 +40,20 @@ const PRIME_FIRST_ID: u64 = 1 << 32;
 const PRIME_LIMIT: Nanos = Nanos::from_secs(300);
 
 /// What was found, and what it took.
-pub(super) struct Fitted {
+#[derive(Debug)]
+pub struct Fitted {
     /// What prompts are to be drawn from; `None` where the server does not count.
-    pub(super) vocabulary: Option<Vocabulary>,
+    pub vocabulary: Option<Vocabulary>,
     /// One sentence.
-    pub(super) words: String,
+    pub words: String,
 }
 
 /// Asks the server of a run. That nothing was found is a sentence too; the common words are used then.
-pub(super) fn fit_prompts(
+pub fn fit_prompts(
     setup: &Setup,
     tokenize_path: &str,
     tokenizer: Option<&Tokenizer>,
-) -> anyhow::Result<Fitted> {
+) -> Result<Fitted, ServerError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     LocalSet::new().block_on(&runtime, async {
         let client = client(setup, Timeouts { total: Some(LIMIT), ..Timeouts::default() })?;
@@ -66,16 +67,16 @@ pub(super) fn fit_prompts(
 }
 
 /// A client of the first server for requests before `t0`, each of which ends within these limits.
-fn client(setup: &Setup, timeouts: Timeouts) -> anyhow::Result<Rc<Client>> {
+fn client(setup: &Setup, timeouts: Timeouts) -> Result<Rc<Client>, ServerError> {
     let clock = Clock::real()?;
-    let endpoint = setup.targets.first().context("a run has a server")?;
+    let endpoint = setup.targets.first().expect("a run has a server");
     let settings = Settings { timeouts, ignore_eos: false, ..endpoint.settings.clone() };
     let t0 = clock.now();
     Ok(Client::new(Dial::route(&endpoint.route), clock, t0, settings))
 }
 
 /// The limits on a request of `--prime`: those of the run, and one on the whole in any case.
-pub(super) fn prime_timeouts(setup: &Setup) -> Timeouts {
+pub fn prime_timeouts(setup: &Setup) -> Timeouts {
     let of_run = setup.targets.first().map(|endpoint| endpoint.settings.timeouts);
     let of_run = of_run.unwrap_or_default();
     Timeouts { total: of_run.total.or(Some(PRIME_LIMIT)), ..of_run }
@@ -83,7 +84,7 @@ pub(super) fn prime_timeouts(setup: &Setup) -> Timeouts {
 
 /// Sends `count` requests at once, so that the server is warm, and waits for their ends; says what
 /// became of them.
-pub(super) fn prime(setup: &Setup, count: u32) -> anyhow::Result<String> {
+pub fn prime(setup: &Setup, count: u32) -> Result<String, ServerError> {
     let prompter = setup.bodies.prompter.clone();
     let maker = BodyMaker { prompter, ignore_eos: false, ..setup.bodies.clone() };
     let bodies: Result<Vec<Bytes>, _> = (0..u64::from(count))
@@ -97,7 +98,7 @@ pub(super) fn prime(setup: &Setup, count: u32) -> anyhow::Result<String> {
             let client = client.clone();
             async move { client.perform(StreamRecord::default(), body, &Watch::default()).await }
         });
-        anyhow::Ok(futures_util::future::join_all(sent).await)
+        Ok::<_, ServerError>(futures_util::future::join_all(sent).await)
     })?;
     let ok = records.iter().filter(|record| record.outcome == Outcome::Ok).count();
     let mut words = format!("{count} requests to prime the server, {ok} ok; in no result");
@@ -110,7 +111,7 @@ pub(super) fn prime(setup: &Setup, count: u32) -> anyhow::Result<String> {
 
 /// The words that a tokenizer's file has one token for, unchecked by any server. What a chat template
 /// adds to them is not in the file.
-pub(super) fn words_of_file(tokenizer: &Tokenizer) -> Option<Vocabulary> {
+pub fn words_of_file(tokenizer: &Tokenizer) -> Option<Vocabulary> {
     let [later, first] =
         [Before::Space, Before::Break].map(|before| single_words(tokenizer, before));
     holding_words(&later, &first)

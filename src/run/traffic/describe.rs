@@ -6,13 +6,12 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Kind, Traffic};
-use crate::cli::fidelity;
 use crate::metrics::fidelity::SentFigures;
 use crate::schedule::{OutputSum, PlanFacts};
 use crate::units::{Nanos, Speed};
 
 /// The completion tokens of a plan, as far as they are asked for.
-fn output_words(facts: &PlanFacts) -> String {
+fn describe_output(facts: &PlanFacts) -> String {
     let OutputSum { limited_tok, natural_rows } = facts.output;
     match natural_rows {
         0 => format!("{limited_tok} completion tokens"),
@@ -28,7 +27,7 @@ fn output_words(facts: &PlanFacts) -> String {
 
 impl Traffic {
     /// The plan in words, a line or two each for source, time and tokens.
-    pub(in crate::cli) fn describe(&self, facts: &PlanFacts) -> String {
+    pub fn describe(&self, facts: &PlanFacts) -> String {
         let mut text = format!("plan: {} rows of {}", facts.rows, self.source_words());
         if let (Some(first), Some(last)) = (facts.first_due, facts.last_due) {
             // As the summary counts: over the window from `t0` to the last due time.
@@ -45,7 +44,7 @@ impl Traffic {
         } else if self.shape.closed_loop {
             text.push_str(", each due when a slot comes free");
         }
-        let (input, output) = (facts.input_tok, output_words(facts));
+        let (input, output) = (facts.input_tok, describe_output(facts));
         let _ = writeln!(text, "\n      {input} prompt tokens, {output}");
         for (count, what) in [
             (facts.repeats, "repeats of the source, end to end"),
@@ -70,8 +69,8 @@ impl Traffic {
 
     /// Says which options have nothing to act on: a closed loop sends without looking at times, but for
     /// the pauses before turns.
-    pub(in crate::cli) fn idle_options(&mut self, facts: Option<&PlanFacts>) -> Option<&str> {
-        let sets_speed = self.shape.speed != Speed::ONE && self.rating.speed().is_none();
+    pub fn idle_options(&mut self, facts: Option<&PlanFacts>) -> Option<&str> {
+        let sets_speed = self.shape.speed != Speed::ONE && self.scaling.speed().is_none();
         let names = [("--speed", sets_speed), ("--max-gap", self.shape.max_gap.is_some())];
         let idle: Vec<&str> =
             names.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect();
@@ -89,7 +88,7 @@ impl Traffic {
     }
 
     /// Why a plan without rows has none.
-    pub(in crate::cli) fn nothing_left(&self, facts: &PlanFacts) -> String {
+    pub fn nothing_left(&self, facts: &PlanFacts) -> String {
         let read = facts.left_out + facts.past_end;
         format!(
             "no rows are left of {} ({read} read, {} outside the window)\nhint: look at --from, --to, \
@@ -99,22 +98,24 @@ impl Traffic {
         )
     }
 
-    pub(in crate::cli) fn source_words(&self) -> String {
+    pub fn source_words(&self) -> String {
         match &self.kind {
             Kind::Trace(trace) => format!("{} ({} trace)", self.name, trace.format()),
             Kind::Workload(_) => format!("{} (workload)", self.name),
             Kind::Clients(_) => format!("{} (ServeGen clients)", self.name),
+            Kind::Own(_) => format!("{} (rows of the caller's own)", self.name),
         }
     }
 
     /// The source as the manifest keeps it.
-    pub(in crate::cli) fn manifest(&self, plan: Option<&PlanFacts>) -> Value {
+    pub fn manifest(&self, plan: Option<&PlanFacts>) -> Value {
         let source = match &self.kind {
             Kind::Workload(workload) => {
                 let slo: BTreeMap<&str, &[String]> = workload.slo().collect();
                 json!({ "kind": "workload", "name": self.name, "slo": slo })
             }
             Kind::Clients(_) => json!({ "kind": "servegen", "name": self.name }),
+            Kind::Own(_) => json!({ "kind": "own", "name": self.name }),
             Kind::Trace(trace) => {
                 let facts = trace.facts().map(|facts| {
                     json!({
@@ -154,12 +155,12 @@ impl Traffic {
             .rating
             .scale()
             .map(|(method, factor)| json!({ "method": method.to_string(), "factor": factor }));
-        let dequantise = self.rating.dequantise().map(|how| how.to_string());
+        let dequantise = self.scaling.dequantise().map(|how| how.to_string());
         json!({ "source": source, "plan": plan, "scale": scale, "dequantise": dequantise })
     }
 
     /// What was asked and planned, and what was sent where that is known, as the manifest keeps it.
-    pub(in crate::cli) fn fidelity(&self, sent: Option<&SentFigures>) -> Value {
+    pub fn fidelity(&self, sent: Option<&SentFigures>) -> Value {
         let planned = self.fidelity.as_ref();
         if planned.is_none() && sent.is_none() {
             return Value::Null;
@@ -167,14 +168,9 @@ impl Traffic {
         json!({ "plan": planned, "sent": sent })
     }
 
-    /// The same in words.
-    pub(in crate::cli) fn fidelity_words(&self, sent: Option<&SentFigures>) -> Option<String> {
-        self.fidelity.as_ref().map(|figures| fidelity::words(figures, sent))
-    }
-
     /// How the source got its rate, as the manifest keeps it.
-    pub(in crate::cli) fn scale(&self) -> (String, f64) {
-        match self.rating.scale() {
+    pub fn scale(&self) -> (String, f64) {
+        match self.scaling.scale() {
             _ if self.shape.closed_loop => ("closed".to_owned(), 1.0),
             Some((method, factor)) => (method.to_string(), factor),
             None => ("compress".to_owned(), self.shape.speed.as_f64()),
