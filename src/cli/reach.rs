@@ -5,10 +5,9 @@ use anyhow::bail;
 use super::args::RunArgs;
 use super::link_args::LinkArgs;
 use crate::client::dialect::Api;
-use crate::client::target::{self, Target};
+use crate::client::target::{self, Target, proxy};
 use crate::client::{
-    self, Endpoint, Headers, Hop, RequestHead, Retries, Route, Timeouts, Tls, Tunnel, proxy,
-    tls_config,
+    self, Endpoint, Headers, Hop, RequestHead, Retries, Route, Timeouts, Tls, Tunnel, tls_config,
 };
 use crate::report::redact_url;
 

@@ -6,42 +6,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
-use hyper::{Request, StatusCode};
+use hyper::Request;
 
 use super::http1::{Http1, Http1Error};
 use super::http2::{self, Http2, Http2Error};
+use super::maybe_tls::Wire;
+use super::response_head::Head;
 use super::stamped::Arrival;
-use super::wire::Wire;
 use crate::units::Nanos;
-
-/// Response head: what the rest of the client needs of it.
-#[derive(Debug)]
-pub(super) struct Head {
-    pub(super) status: StatusCode,
-    /// `content-type`, lower case, without parameters; empty when absent.
-    pub(super) content_type: String,
-    /// `content-encoding`, lower case; empty when absent.
-    pub(super) encoding: String,
-    /// Where a redirect leads, without user and query; empty when absent.
-    pub(super) location: String,
-    /// All of it, for probes.
-    pub(super) headers: HeaderMap,
-    pub(super) at: Nanos,
-}
-
-impl Head {
-    pub(super) fn new(status: StatusCode, headers: HeaderMap, at: Nanos) -> Self {
-        Self {
-            status,
-            content_type: media_type(text(&headers, &CONTENT_TYPE)),
-            encoding: text(&headers, &CONTENT_ENCODING).trim().to_ascii_lowercase(),
-            location: place(text(&headers, &LOCATION)),
-            headers,
-            at,
-        }
-    }
-}
 
 /// What went wrong with HTTP.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +28,7 @@ pub enum HttpError {
 
 impl HttpError {
     /// Whether the connection was closed, rather than misused.
-    pub(super) fn is_close(&self) -> bool {
+    pub(crate) fn is_close(&self) -> bool {
         match self {
             Self::Http1(error) => error.is_close(),
             Self::Http2(error) => error.is_close(),
@@ -65,7 +37,7 @@ impl HttpError {
 }
 
 /// What a request is sent over.
-pub(super) enum Link {
+pub(crate) enum Link {
     /// A connection for itself.
     Own(Wire),
     /// A stream of a connection that others share.
@@ -73,14 +45,14 @@ pub(super) enum Link {
 }
 
 /// A request under way.
-pub(super) enum Exchange {
+pub(crate) enum Exchange {
     Http1(Box<Http1>),
     Http2(Http2),
 }
 
 impl Exchange {
     /// Puts HTTP on a connection; nothing is sent yet.
-    pub(super) fn start(link: Link) -> Self {
+    pub(crate) fn start(link: Link) -> Self {
         match link {
             Link::Own(wire) => Self::Http1(Box::new(Http1::new(wire))),
             Link::Shared(connection) => Self::Http2(Http2::new(connection)),
@@ -88,7 +60,7 @@ impl Exchange {
     }
 
     /// Sends the request and waits for the response's head.
-    pub(super) async fn send(&mut self, request: Request<Bytes>) -> Result<Head, HttpError> {
+    pub(crate) async fn send(&mut self, request: Request<Bytes>) -> Result<Head, HttpError> {
         Ok(match self {
             Self::Http1(exchange) => {
                 exchange.ask(request);
@@ -99,7 +71,7 @@ impl Exchange {
     }
 
     /// Reads once and hands over the bytes of the body that came, and when; `None` at its end.
-    pub(super) fn poll_read(
+    pub(crate) fn poll_read(
         &mut self,
         context: &mut Context<'_>,
         take: impl FnMut(&[u8], Arrival),
@@ -111,7 +83,7 @@ impl Exchange {
     }
 
     /// Appends a body to `all` until it ends, breaks, or `limit` bytes are passed.
-    pub(super) async fn read_all(
+    pub(crate) async fn read_all(
         &mut self,
         all: &mut Vec<u8>,
         limit: usize,
@@ -129,7 +101,7 @@ impl Exchange {
     }
 
     /// Whether the body has been read to its end.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         match self {
             Self::Http1(exchange) => exchange.has_ended(),
             Self::Http2(exchange) => exchange.has_ended(),
@@ -137,7 +109,7 @@ impl Exchange {
     }
 
     /// When the bytes read last arrived.
-    pub(super) fn last_read(&self) -> Nanos {
+    pub(crate) fn last_read(&self) -> Nanos {
         match self {
             Self::Http1(exchange) => exchange.last_read().at,
             Self::Http2(exchange) => exchange.last_read().at,
@@ -146,53 +118,10 @@ impl Exchange {
 
     /// The bare connection, when it was the request's own, the response has ended whole and the server
     /// keeps it open.
-    pub(super) fn into_connection(self) -> Option<Wire> {
+    pub(crate) fn into_connection(self) -> Option<Wire> {
         match self {
             Self::Http1(exchange) => exchange.into_connection(),
             Self::Http2(_) => None,
         }
-    }
-}
-
-/// A header's value, where it is text.
-fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
-}
-
-fn media_type(full: &str) -> String {
-    full.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
-}
-
-/// A URL without what may be secret in it: user part, query and fragment.
-fn place(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or("").trim();
-    let Some((scheme, rest)) = url.split_once("//") else {
-        return url.to_owned();
-    };
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = host.rsplit('@').next().unwrap_or("");
-    format!("{scheme}//{host}{path}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_keeps_no_secret() {
-        for (url, expect) in [
-            ("https://user:secret@h:1/v1/x?key=secret#y", "https://h:1/v1/x"),
-            ("http://h", "http://h"),
-            ("//h/a@b", "//h/a@b"),
-            ("/login?token=secret", "/login"),
-            ("", ""),
-        ] {
-            assert_eq!(place(url), expect);
-        }
-    }
-
-    #[test]
-    fn a_media_type_has_no_parameters() {
-        assert_eq!(media_type("Text/Event-Stream; charset=utf-8"), "text/event-stream");
     }
 }

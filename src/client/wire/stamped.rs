@@ -17,11 +17,11 @@ use crate::units::Nanos;
 
 /// When the bytes of a read came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Arrival {
+pub(crate) struct Arrival {
     /// On the clock's epoch.
-    pub(super) at: Nanos,
+    pub(crate) at: Nanos,
     /// How long the last of them lay in the kernel before they were read; `None` where it does not say.
-    pub(super) rx_delay: Option<Nanos>,
+    pub(crate) rx_delay: Option<Nanos>,
 }
 
 /// What carries bytes.
@@ -34,7 +34,7 @@ pub(super) enum Transport {
 
 /// A connection whose reads are stamped: one stamp per read, taken before anything is parsed.
 #[derive(Debug)]
-pub(super) struct Stamped {
+pub(crate) struct Stamped {
     transport: Transport,
     clock: Clock,
     last_read: Rc<Cell<Arrival>>,

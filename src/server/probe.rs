@@ -3,47 +3,13 @@
 
 use hyper::StatusCode;
 
-use super::connect::Dial;
-use super::dialect;
 use super::engine::{self, Engine, Model};
-use super::exchange::HttpError;
-use super::head::RequestHead;
-use super::page::{Page, Pages};
-use super::route::Route;
-use super::target::Target;
+use crate::client::target::Target;
+use crate::client::{Dial, FetchError, Page, Pages, RequestHead, Route, dialect};
 use crate::clock::Clock;
 
 /// A reply larger than this is no answer to any question here.
 const BODY_LIMIT: usize = 4 * 1024 * 1024;
-
-/// Why a server could not be asked.
-#[derive(Debug, thiserror::Error)]
-pub enum ProbeError {
-    /// No connection.
-    #[error("cannot connect to {authority}: {source}")]
-    Unreachable {
-        /// Host and port.
-        authority: String,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// No answer in time.
-    #[error("{authority} did not answer GET {path} within 10 s")]
-    Silent {
-        /// Host and port.
-        authority: String,
-        /// What was asked, without its query.
-        path: String,
-    },
-    /// Not HTTP, or it broke off.
-    #[error("no HTTP answer from {authority}: {source}")]
-    NotHttp {
-        /// Host and port.
-        authority: String,
-        /// What the HTTP library says.
-        source: HttpError,
-    },
-}
 
 /// What a server says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,12 +41,12 @@ impl<'a> Probe<'a> {
     }
 
     /// Whether it answers, and not with a server's error: one that still loads its model says 503.
-    pub async fn is_ready(&self) -> Result<bool, ProbeError> {
+    pub async fn is_ready(&self) -> Result<bool, FetchError> {
         Ok(self.get(&self.target.models_path).await?.status < 500)
     }
 
     /// The model list, and what it tells of the engine.
-    pub async fn models(&self) -> Result<ServerFacts, ProbeError> {
+    pub async fn models(&self) -> Result<ServerFacts, FetchError> {
         let path = &self.target.models_path;
         let reply = self.get(path).await?;
         let models = engine::models(&reply.body).filter(|_| reply.is_ok());
@@ -99,7 +65,7 @@ impl<'a> Probe<'a> {
     }
 
     /// Asks on until the engine and its version are known, or there is nothing more to ask.
-    pub async fn recognise(&self, facts: &mut ServerFacts) -> Result<(), ProbeError> {
+    pub async fn recognise(&self, facts: &mut ServerFacts) -> Result<(), FetchError> {
         if facts.engine.is_none() {
             for (engine, path, pointer) in Engine::signs() {
                 if self.value(path, pointer).await?.is_some() {
@@ -114,7 +80,7 @@ impl<'a> Probe<'a> {
         Ok(())
     }
 
-    async fn value(&self, path: &str, pointer: &str) -> Result<Option<String>, ProbeError> {
+    async fn value(&self, path: &str, pointer: &str) -> Result<Option<String>, FetchError> {
         let query = self.target.models_path.split_once('?').map_or("", |(_, query)| query);
         let mark = if query.is_empty() { "" } else { "?" };
         let path = format!("{}{path}{mark}{query}", self.target.base_path);
@@ -123,7 +89,7 @@ impl<'a> Probe<'a> {
         Ok(value.filter(|_| reply.is_ok()))
     }
 
-    async fn get(&self, path: &str) -> Result<Page, ProbeError> {
+    async fn get(&self, path: &str) -> Result<Page, FetchError> {
         self.pages.get(path, BODY_LIMIT).await
     }
 }

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 
+use super::maybe_tls::Wire;
 use super::stamped::{Stamped, Transport};
 use super::tls::Tls;
-use super::wire::Wire;
 use crate::clock::Clock;
 
 /// A proxy's answer to CONNECT is shorter than this.

@@ -170,7 +170,7 @@ impl RequestHead {
     }
 
     /// A POST with this head.
-    pub(super) fn post(&self, body: Bytes) -> Request<Bytes> {
+    pub(crate) fn post(&self, body: Bytes) -> Request<Bytes> {
         let mut request = Request::new(body);
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri.clone();
@@ -179,7 +179,7 @@ impl RequestHead {
     }
 
     /// A POST of a question to another path at the same server.
-    pub(super) fn post_to(&self, path: &str, body: Bytes) -> Result<Request<Bytes>, HeadError> {
+    pub(crate) fn post_to(&self, path: &str, body: Bytes) -> Result<Request<Bytes>, HeadError> {
         let mut request = self.post(body);
         let uri = format!("{}{path}", self.prefix);
         *request.uri_mut() = uri.parse().map_err(|_| HeadError::Path)?;
@@ -188,7 +188,7 @@ impl RequestHead {
     }
 
     /// A GET of another path at the same server.
-    pub(super) fn get(&self, path: &str) -> Result<Request<Bytes>, HeadError> {
+    pub(crate) fn get(&self, path: &str) -> Result<Request<Bytes>, HeadError> {
         let mut request = Request::new(Bytes::new());
         let uri = format!("{}{path}", self.prefix);
         *request.uri_mut() = uri.parse().map_err(|_| HeadError::Path)?;

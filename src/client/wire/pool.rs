@@ -13,9 +13,9 @@ use tokio::io::DuplexStream;
 use super::exchange::Link;
 use super::http2::Connections;
 use super::keep_alive::Terms;
+use super::maybe_tls::Wire;
 use super::route::Route;
 use super::stamped::{Stamped, Transport};
-use super::wire::Wire;
 use crate::clock::Clock;
 use crate::units::Nanos;
 
@@ -79,11 +79,11 @@ struct Idle {
 }
 
 /// A connection that has rested and is used again.
-pub(super) struct Reused {
-    pub(super) link: Link,
-    pub(super) terms: Terms,
+pub(crate) struct Reused {
+    pub(crate) link: Link,
+    pub(crate) terms: Terms,
     /// How long it rested; zero where requests share it.
-    pub(super) rested: Nanos,
+    pub(crate) rested: Nanos,
 }
 
 /// The idle connections of one worker to one server.
@@ -114,7 +114,7 @@ impl Pool {
     }
 
     /// An idle connection that is still alive, the most recently used first; dead ones are dropped.
-    pub(super) fn reuse(&self) -> Option<Reused> {
+    pub(crate) fn reuse(&self) -> Option<Reused> {
         if let Some(shared) = &self.shared {
             let link = Link::Shared(shared.reuse()?);
             return Some(Reused { link, terms: Terms::default(), rested: Nanos::ZERO });
@@ -146,7 +146,7 @@ impl Pool {
     /// behind an answer shows within [`REST`]; any other is by age, and a server that is busy may make it
     /// late, so that a connection older than it means to keep is still open and is closed on the next
     /// request too: from now on none that rested longer than half of it is used.
-    pub(super) fn saw_crossing(&self, rested: Nanos) {
+    pub(crate) fn saw_crossing(&self, rested: Nanos) {
         self.closes_early.set(true);
         if rested >= REST {
             self.longest_rest.set(self.longest_rest.get().min(Nanos(rested.0 / 2)));
@@ -154,12 +154,12 @@ impl Pool {
     }
 
     /// Whether requests share connections.
-    pub(super) fn is_shared(&self) -> bool {
+    pub(crate) fn is_shared(&self) -> bool {
         self.shared.is_some()
     }
 
     /// A new connection.
-    pub(super) async fn dial(&self) -> io::Result<Link> {
+    pub(crate) async fn dial(&self) -> io::Result<Link> {
         let dial = self.dial.dial(&self.clock);
         match &self.shared {
             Some(shared) => shared.get(dial).await.map(Link::Shared),
@@ -168,13 +168,13 @@ impl Pool {
     }
 
     /// Drops all idle connections.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.idle.borrow_mut().clear();
     }
 
     /// Takes back a connection whose response has ended whole. Says whether a [`sweep`](Self::sweep) has to
     /// be started for it.
-    pub(super) fn put_back(&self, wire: Wire, terms: Terms) -> bool {
+    pub(crate) fn put_back(&self, wire: Wire, terms: Terms) -> bool {
         let Some(limit) = terms.idle_limit() else { return false };
         self.rest(wire, terms, limit);
         !self.sweeping.replace(true)
@@ -182,7 +182,7 @@ impl Pool {
 
     /// Keeps a connection that has carried nothing yet. Nobody sweeps it: one that the server drops is found
     /// when it is to be used.
-    pub(super) fn keep_fresh(&self, wire: Wire) {
+    pub(crate) fn keep_fresh(&self, wire: Wire) {
         self.rest(wire, Terms::default(), FRESH_LIMIT);
     }
 
@@ -193,7 +193,7 @@ impl Pool {
 
     /// Closes connections that rest too long, until there are none: before the server does it, so that
     /// it is left with no half of one.
-    pub(super) async fn sweep(&self) {
+    pub(crate) async fn sweep(&self) {
         loop {
             let now = self.clock.now();
             self.idle.borrow_mut().retain(|idle| idle.until > now);

@@ -18,8 +18,8 @@ use rustls::{
 };
 use tokio_rustls::TlsConnector;
 
+use super::maybe_tls::Wire;
 use super::stamped::Stamped;
-use super::wire::Wire;
 
 /// What TLS calls HTTP/2.
 const HTTP2: &[u8] = b"h2";

@@ -16,10 +16,10 @@ use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, StatusCode, Version};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::exchange::Head;
 use super::framing::{Framing, FramingError};
+use super::maybe_tls::Wire;
+use super::response_head::Head;
 use super::stamped::Arrival;
-use super::wire::Wire;
 
 /// Bytes of one read: some 300 token events.
 const READ_BYTES: usize = 64 << 10;
@@ -87,7 +87,7 @@ fn is_closed(error: &io::Error) -> bool {
 }
 
 /// A request under way.
-pub(super) struct Http1 {
+pub(crate) struct Http1 {
     wire: Wire,
     unsent: Unsent,
     /// Why the request could not be sent whole. The server may have answered all the same.

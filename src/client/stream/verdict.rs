@@ -2,15 +2,14 @@
 //!
 //! Deliberately absent: sockets and waiting, and failures within a stream, which name their own outcome.
 
+use super::attempt::Attempt;
 use super::dialect;
-use super::failure::{Failure, cut_failure};
-use super::limit::Deadline;
-use super::signs::{form_of_text, no_events_words};
-use super::stream::Stream;
-use super::watch::Cut;
+use super::failure::{Failure, cut_failure, form_of_text, no_events_words};
+use crate::client::cancel::Cut;
+use crate::client::timeouts::Deadline;
 use crate::record::Outcome;
 
-impl Stream<'_> {
+impl Attempt<'_> {
     /// What becomes of a stream that is not followed to its end.
     pub(super) fn cut(&mut self, cut: Cut, deadline: Option<Deadline>) -> Result<(), Failure> {
         if let (Cut::Deadline, Some(deadline)) = (cut, deadline)

@@ -5,7 +5,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-use super::limit::Deadline;
+use super::timeouts::Deadline;
 use crate::clock::{Clock, Sleep};
 use crate::units::Nanos;
 

@@ -1,11 +1,13 @@
-//! Why a request ended early, in an outcome and the words of its row.
+//! Why a request ended early, in an outcome and the words of its row; and the signs that a body is no
+//! stream of events.
 //!
 //! Pure. Deliberately absent: errors of the program; a failed request is data.
 
 use std::io;
 
-use super::limit::Deadline;
-use super::watch::Cut;
+use crate::client::cancel::Cut;
+use crate::client::timeouts::Deadline;
+use crate::client::wire::Head;
 use crate::record::Outcome;
 
 /// Why a request ended early.
@@ -47,6 +49,41 @@ pub(super) fn dial_failure(error: &io::Error) -> Failure {
     };
     let outcome = if ours { Outcome::Client } else { Outcome::Connect };
     Failure::new(outcome, format!("{error}{remedy}"))
+}
+
+/// What a body is that is no stream of events, by its type. Other types are read as one, since not
+/// every server names it.
+pub(super) fn other_form(content_type: &str) -> Option<&'static str> {
+    match content_type {
+        "application/json" | "application/problem+json" => Some("JSON body"),
+        "text/html" => Some("HTML page"),
+        _ => None,
+    }
+}
+
+/// The same, by what stands in the body outside of any event.
+pub(super) fn form_of_text(text: &[u8]) -> Option<&'static str> {
+    match text.trim_ascii_start().first()? {
+        b'{' | b'[' => Some("JSON body"),
+        b'<' => Some("HTML page"),
+        _ => None,
+    }
+}
+
+pub(super) fn no_events_words(form: &str, message: &str) -> String {
+    format!("expected a stream of events, got one {form}: {message}")
+}
+
+pub(super) fn is_compressed(head: &Head) -> bool {
+    !matches!(head.encoding.as_str(), "" | "identity")
+}
+
+pub(super) fn compressed_words(head: &Head) -> String {
+    let encoding = &head.encoding;
+    format!(
+        "the answer came compressed (content-encoding: {encoding}) although identity was asked for, \
+         so its events cannot be timed; turn compression off for event streams"
+    )
 }
 
 /// What servers say goes into a cell of one line.

@@ -17,9 +17,9 @@ use h2::client::{Builder, SendRequest};
 use hyper::Request;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::exchange::Head;
+use super::maybe_tls::Wire;
+use super::response_head::Head;
 use super::stamped::Arrival;
-use super::wire::Wire;
 
 /// Bytes that may be on their way per stream and in all: far more than any answer's rate needs, so
 /// that the server never waits for us.
@@ -63,7 +63,7 @@ enum Heard {
 
 /// A connection that requests share.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(crate) struct Connection {
     sender: RefCell<SendRequest<Bytes>>,
     heard: Rc<Cell<Heard>>,
     last_read: Rc<Cell<Arrival>>,
@@ -117,7 +117,7 @@ impl Connection {
 }
 
 /// A request under way.
-pub(super) struct Http2 {
+pub(crate) struct Http2 {
     connection: Rc<Connection>,
     body: Option<RecvStream>,
     ended: bool,

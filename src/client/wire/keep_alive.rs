@@ -13,7 +13,7 @@ const IDLE_LIMIT: Nanos = Nanos::from_millis(4_500);
 
 /// What is known of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Terms {
+pub(crate) struct Terms {
     /// Answers that it has carried.
     served: u64,
     /// The most that it will carry, as said.
@@ -24,7 +24,7 @@ pub(super) struct Terms {
 
 impl Terms {
     /// After one more answer, with these headers.
-    pub(super) fn after(self, headers: &HeaderMap) -> Self {
+    pub(crate) fn after(self, headers: &HeaderMap) -> Self {
         let mut terms = Self { served: self.served + 1, ..self };
         let values = headers.get_all("keep-alive").iter().filter_map(|value| value.to_str().ok());
         for (key, value) in
@@ -41,13 +41,13 @@ impl Terms {
     }
 
     /// Whether it has carried an answer.
-    pub(super) fn has_served(self) -> bool {
+    pub(crate) fn has_served(self) -> bool {
         self.served > 0
     }
 
     /// How long it may rest and be used again; `None`: not at all. A tenth of what the server says is
     /// left for the request's way.
-    pub(super) fn idle_limit(self) -> Option<Nanos> {
+    pub(crate) fn idle_limit(self) -> Option<Nanos> {
         if self.most.is_some_and(|most| self.served >= most) {
             return None;
         }

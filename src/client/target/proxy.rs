@@ -4,7 +4,7 @@
 //! of the proxy in absolute form. Deliberately absent: proxies that are themselves reached over TLS,
 //! SOCKS.
 
-use super::target::host_and_port;
+use super::host_and_port;
 
 /// A proxy.
 #[derive(Clone, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::http1::Http1;
+use super::maybe_tls::Wire;
 use super::stamped::{Stamped, Transport};
-use super::wire::Wire;
 use crate::clock::{Clock, VirtualTime};
 
 /// Status, body as far as it came, and whether it ended well; `None`: no response.

@@ -3,8 +3,8 @@
 //! Beside the versioned API, unless the URL is that of the page. Deliberately absent: asking whether it
 //! is there.
 
-use super::dialect::Api;
-use super::target::{Target, UrlError, endpoint};
+use crate::client::dialect::Api;
+use crate::client::target::{Target, UrlError, endpoint};
 
 /// Below a server's root, in the order of asking: TensorRT-LLM answers the first with JSON that is none.
 const PATHS: [&str; 2] = ["/metrics", "/prometheus/metrics"];

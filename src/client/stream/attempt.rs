@@ -8,17 +8,17 @@ use std::task::Poll;
 use bytes::Bytes;
 use hyper::StatusCode;
 
-use super::Client;
-use super::connect::Reused;
 use super::dialect::{self, Parsed};
-use super::exchange::{Exchange, Head, HttpError, Link};
-use super::failure::{Failure, cut_failure, dial_failure, one_line};
-use super::keep_alive::Terms;
-use super::limit::Deadline;
-use super::retry;
-use super::signs::{compressed_words, is_compressed, no_events_words, other_form};
+use super::failure::{
+    Failure, compressed_words, cut_failure, dial_failure, is_compressed, no_events_words, one_line,
+    other_form,
+};
+use super::retry_after::{retry_after, retry_after_words};
 use super::sse;
-use super::watch::{Step, Watch};
+use crate::client::Client;
+use crate::client::cancel::{Step, Watch};
+use crate::client::timeouts::Deadline;
+use crate::client::wire::{Exchange, Head, HttpError, Link, Reused, Terms};
 use crate::record::{Outcome, StreamRecord, TokenTimes, Usage};
 use crate::units::Nanos;
 
@@ -30,7 +30,7 @@ const READS_AT_ONCE: u32 = 4;
 /// How long after `[DONE]` the end of the body may take before the connection is given up.
 const END_OF_BODY_LIMIT: Nanos = Nanos::from_secs(1);
 
-pub(super) struct Stream<'a> {
+pub(crate) struct Attempt<'a> {
     pub(super) client: &'a Rc<Client>,
     watch: &'a Watch,
     pub(super) record: StreamRecord,
@@ -56,17 +56,17 @@ pub(super) struct Stream<'a> {
 }
 
 /// An attempt that has ended.
-pub(super) struct Ended {
-    pub(super) record: StreamRecord,
+pub(crate) struct Ended {
+    pub(crate) record: StreamRecord,
     /// How long the server asks to be left alone.
-    pub(super) retry_after: Option<Nanos>,
+    pub(crate) retry_after: Option<Nanos>,
     /// The connection broke within the answer.
-    pub(super) broke: bool,
+    pub(crate) broke: bool,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> Attempt<'a> {
     /// An attempt that starts now, of a request that was first `sent` then.
-    pub(super) fn new(
+    pub(crate) fn new(
         client: &'a Rc<Client>,
         record: StreamRecord,
         watch: &'a Watch,
@@ -89,7 +89,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    pub(super) async fn run(mut self: Box<Self>, body: Bytes) -> Ended {
+    pub(crate) async fn run(mut self: Box<Self>, body: Bytes) -> Ended {
         self.watch.saw_byte(self.started);
         if self.client.settings.keep_kinds {
             self.record.tokens = TokenTimes::keeping_kinds();
@@ -313,7 +313,7 @@ impl<'a> Stream<'a> {
 
     /// Why a status other than 200 came, in the server's words.
     async fn refusal(&mut self, exchange: &mut Exchange, head: &Head) -> String {
-        self.retry_after = retry::retry_after(&head.headers);
+        self.retry_after = retry_after(&head.headers);
         let message = self.message(exchange).await;
         if is_compressed(head) {
             return compressed_words(head);
@@ -321,7 +321,7 @@ impl<'a> Stream<'a> {
         if head.status.is_redirection() && !head.location.is_empty() {
             return format!("{message} (to {}, not followed)", head.location);
         }
-        match retry::words(&head.headers) {
+        match retry_after_words(&head.headers) {
             Some(words) => format!("{message} ({words})"),
             None => message,
         }

@@ -6,10 +6,12 @@
 //! user part and query out, since they end up in results. Deliberately absent: resolving the host,
 //! percent-encoding (a path is sent as it was written).
 
+pub mod proxy;
+
 use std::fmt;
 use std::net::Ipv6Addr;
 
-use super::dialect::Api;
+use super::stream::dialect::Api;
 
 /// A server and the paths on it.
 #[derive(Clone, Debug, PartialEq, Eq)]

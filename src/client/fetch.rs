@@ -1,23 +1,50 @@
-//! One page, asked for again and again over one kept connection: `/metrics`, and the questions of
-//! [`super::probe`].
+//! Whole answers, to questions that are no rows: a page asked for again and again over one kept
+//! connection, and a POST.
 //!
 //! A GET may be sent twice, unlike a row: when a kept connection turns out to be closed, it goes over a
-//! new one. Deliberately absent: redirects, and what a page means.
+//! new one. Deliberately absent: redirects, and what an answer means.
 
+use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 
-use super::connect::{Dial, Pool, Reused};
-use super::exchange::{Exchange, Head, HttpError, Link};
-use super::head::RequestHead;
-use super::keep_alive::Terms;
-use super::probe::ProbeError;
-use super::watch::Watch;
+use super::Client;
+use super::cancel::Watch;
+use super::wire::{Dial, Exchange, Head, HttpError, Link, Pool, RequestHead, Reused, Terms};
 use crate::clock::Clock;
 use crate::units::Nanos;
 
 /// A page is answered within this time or not at all.
 const LIMIT: Nanos = Nanos::from_secs(10);
+
+/// Why a server could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// No connection.
+    #[error("cannot connect to {authority}: {source}")]
+    Unreachable {
+        /// Host and port.
+        authority: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// No answer in time.
+    #[error("{authority} did not answer GET {path} within 10 s")]
+    Silent {
+        /// Host and port.
+        authority: String,
+        /// What was asked, without its query.
+        path: String,
+    },
+    /// Not HTTP, or it broke off.
+    #[error("no HTTP answer from {authority}: {source}")]
+    NotHttp {
+        /// Host and port.
+        authority: String,
+        /// What the HTTP library says.
+        source: HttpError,
+    },
+}
 
 /// Asks one server for pages.
 #[derive(Debug)]
@@ -47,11 +74,11 @@ pub struct Page {
     pub sent: Nanos,
     /// When the head of the answer was there.
     pub answered: Nanos,
-    pub(super) headers: HeaderMap,
+    pub(crate) headers: HeaderMap,
 }
 
 impl Page {
-    pub(super) fn is_ok(&self) -> bool {
+    pub(crate) fn is_ok(&self) -> bool {
         self.status == StatusCode::OK.as_u16()
     }
 }
@@ -76,17 +103,17 @@ impl Pages {
     }
 
     /// GETs a path (with its query), reading at most `limit_bytes` of the body.
-    pub async fn get(&self, path: &str, limit_bytes: usize) -> Result<Page, ProbeError> {
+    pub async fn get(&self, path: &str, limit_bytes: usize) -> Result<Page, FetchError> {
         let deadline = Some(self.clock.now() + LIMIT);
         let page = Watch::default().guard(&self.clock, deadline, self.ask(path, limit_bytes)).await;
-        page.map_err(|_| ProbeError::Silent {
+        page.map_err(|_| FetchError::Silent {
             authority: self.authority.clone(),
             // Without its query, which may hold a key.
             path: path.split('?').next().unwrap_or_default().to_owned(),
         })?
     }
 
-    async fn ask(&self, path: &str, limit_bytes: usize) -> Result<Page, ProbeError> {
+    async fn ask(&self, path: &str, limit_bytes: usize) -> Result<Page, FetchError> {
         if let Some(Reused { link, terms, .. }) = self.pool.reuse() {
             match self.over(link, terms, path, limit_bytes).await {
                 Err(error) if error.is_close() => {}
@@ -96,14 +123,14 @@ impl Pages {
         let authority = || self.authority.clone();
         let fresh = self.pool.dial().await;
         let fresh =
-            fresh.map_err(|source| ProbeError::Unreachable { authority: authority(), source })?;
+            fresh.map_err(|source| FetchError::Unreachable { authority: authority(), source })?;
         self.over(fresh, Terms::default(), path, limit_bytes)
             .await
             .map_err(|source| self.not_http(source))
     }
 
-    fn not_http(&self, source: HttpError) -> ProbeError {
-        ProbeError::NotHttp { authority: self.authority.clone(), source }
+    fn not_http(&self, source: HttpError) -> FetchError {
+        FetchError::NotHttp { authority: self.authority.clone(), source }
     }
 
     async fn over(
@@ -138,5 +165,28 @@ impl Pages {
             answered: at,
             headers,
         })
+    }
+}
+
+impl Client {
+    /// The body of a 200 to a POST to another path at the same server, within `limit` and no longer than
+    /// `limit_bytes`; `None` for anything else.
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        body: Bytes,
+        limit: Nanos,
+        limit_bytes: usize,
+    ) -> Option<Vec<u8>> {
+        let deadline = Some(self.clock.now() + limit);
+        let answer = async {
+            let request = self.settings.head.post_to(path, body).ok()?;
+            let mut exchange = Exchange::start(self.pool.dial().await.ok()?);
+            let head = exchange.send(request).await.ok()?;
+            let mut answer = Vec::new();
+            exchange.read_all(&mut answer, limit_bytes).await.ok()?;
+            (head.status == StatusCode::OK && answer.len() <= limit_bytes).then_some(answer)
+        };
+        Watch::default().guard(&self.clock, deadline, answer).await.ok()?
     }
 }

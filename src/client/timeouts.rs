@@ -1,11 +1,29 @@
 //! Which limit on waiting runs out first, and what is said when it does. Pure: no clock is read here.
 
-use super::Timeouts;
 use crate::units::Nanos;
 
 /// After the last count of a whole answer its end may take so long, counted from that event: a server
 /// that holds its stream open has nothing more to say, and is not waited for until the run ends.
 const END_OF_ANSWER: Nanos = Nanos::from_secs(10);
+
+/// Limits on waiting, each from the instant the request was sent. `None`: no limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect: Option<Nanos>,
+    /// For the first token event.
+    pub first_token: Option<Nanos>,
+    /// Between two arrivals of bytes, once the head is there.
+    pub idle: Option<Nanos>,
+    /// For the whole answer.
+    pub total: Option<Nanos>,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect: Some(Nanos::from_secs(10)), first_token: None, idle: None, total: None }
+    }
+}
 
 /// A limit of the user's, by the option that sets it, or ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ const IDLE_READS: usize = 16;
 
 /// A connection to a server.
 #[derive(Debug)]
-pub(super) enum Wire {
+pub(crate) enum Wire {
     Plain(Stamped),
     Tls(Box<TlsStream<Stamped>>),
 }
