@@ -1,8 +1,8 @@
 //! One request over one connection: bytes and their arrival times in, a record out.
 //!
-//! [`Client::perform`] is the whole surface: it is given a record that says what is asked and when
-//! that was due, and returns it with everything that was observed. Deliberately absent: schedules
-//! (see [`crate::replay`]), redirects, statistics, and retries that nobody asked for.
+//! [`Client::perform`] is given a record that says what is asked and when that was due, and returns it
+//! with everything that was observed; [`Pages`] asks for what is no row. Deliberately absent: schedules,
+//! what to ask of a server, redirects, statistics, and retries that nobody asked for.
 
 mod cancel;
 mod fetch;
@@ -12,7 +12,7 @@ mod stream;
 mod timeouts;
 mod wire;
 
-pub mod target;
+pub mod url;
 
 use std::rc::Rc;
 

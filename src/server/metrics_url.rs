@@ -4,7 +4,7 @@
 //! is there.
 
 use crate::client::dialect::Api;
-use crate::client::target::{Target, UrlError, endpoint};
+use crate::client::url::{Target, UrlError, endpoint};
 
 /// Below a server's root, in the order of asking: TensorRT-LLM answers the first with JSON that is none.
 const PATHS: [&str; 2] = ["/metrics", "/prometheus/metrics"];

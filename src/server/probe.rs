@@ -4,7 +4,7 @@
 use hyper::StatusCode;
 
 use super::engine::{self, Engine, Model};
-use crate::client::target::Target;
+use crate::client::url::Target;
 use crate::client::{Dial, FetchError, Page, Pages, RequestHead, Route, dialect};
 use crate::clock::Clock;
 

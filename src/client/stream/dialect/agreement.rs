@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 
+use super::parse::read_slowly;
 use super::*;
 
 /// Values of every type, the likely ones more often.

@@ -6,7 +6,7 @@
 
 use serde_json::value::RawValue;
 
-use super::Api;
+use super::api::Api;
 
 /// What a body says beside its prompt.
 #[derive(Clone, Copy, Debug, Default)]

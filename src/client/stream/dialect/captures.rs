@@ -3,11 +3,13 @@
 //! The captures lie outside the repository, in `../shared/captures`; without them these tests see
 //! nothing. Deliberately absent: time, and the HTTP client, whose framing a few lines undo here.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::client::sse::Decoder;
+use crate::record::{Kind, Usage};
 
 /// Stream, then `events token-events/reasoning finish usage(in/out/cached/reasoning) end`.
 const EXPECT: &[(&str, &str)] = &[

@@ -8,9 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::Parsed;
-use super::lenient::last;
-use super::raw::{elements, members_or_none, words};
+use super::raw::{Member, elements, last, members_or_none, words};
 
 /// The longest message, in characters.
 pub(super) const MESSAGE_CHARS: usize = 500;
@@ -35,17 +33,6 @@ pub fn error_message(body: &[u8]) -> String {
     };
     let line = if line.is_empty() { one_line(text, MESSAGE_CHARS) } else { line };
     if line.is_empty() { "empty body".to_owned() } else { line }
-}
-
-/// The server's words where text outside of any event is an error as JSON: all of it, or a line of it.
-#[must_use]
-pub fn error_outside(text: &[u8]) -> Option<String> {
-    std::iter::once(text).chain(text.split(|byte| *byte == b'\n')).find_map(|json| {
-        match super::parse(json).ok()? {
-            Parsed::Chunk(chunk) => chunk.error,
-            Parsed::Done => None,
-        }
-    })
 }
 
 /// One line from a JSON value.
@@ -83,7 +70,7 @@ fn find(json: &RawValue, depth: usize) -> Option<String> {
 }
 
 /// A validation error with the place that it is about: `body.messages: Field required`.
-fn located(members: &[super::raw::Member<'_>], words_said: String) -> String {
+fn located(members: &[Member<'_>], words_said: String) -> String {
     let path: Vec<String> = last(members, "loc")
         .map(elements)
         .unwrap_or_default()
@@ -153,18 +140,6 @@ pub(super) fn one_line(text: &str, limit: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_error_outside_of_events_is_found_among_other_lines() {
-        let check = |text: &str, expect: Option<&str>| {
-            assert_eq!(error_outside(text.as_bytes()).as_deref(), expect, "{text}");
-        };
-        check("{\"error\":{\n\"message\":\"a\"}}\n", Some("a"));
-        check("junk\n{\"error\":\"a\"}\n{\"error\":\"b\"}\n", Some("a"));
-        check("{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n", None);
-        check("Internal Server Error\n[DONE]\n", None);
-        check("", None);
-    }
 
     #[test]
     fn an_error_body_is_one_line() {

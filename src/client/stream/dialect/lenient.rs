@@ -6,14 +6,11 @@
 
 use serde_json::value::RawValue;
 
+use super::chunk::{Chunk, Text, filled, parts};
 use super::error_text::message_of;
 use super::openai::{count, usage};
-use super::raw::{Member, elements, members, members_or_none, words};
-use super::{Chunk, Text};
+use super::raw::{Member, elements, last, members, members_or_none, words};
 use crate::record::Usage;
-
-/// How deep parts of parts are followed.
-const DEPTH: usize = 4;
 
 /// Reads any JSON object.
 pub(super) fn read(text: &str) -> Result<Chunk<'_>, serde_json::Error> {
@@ -79,38 +76,6 @@ fn names_or_argues(function: &RawValue) -> bool {
     })
 }
 
-/// Text as a string or as typed parts: `text`, `refusal`, and `thinking`, which has parts of its own.
-pub(super) fn parts(value: &RawValue) -> Text {
-    let mut kinds = Text { content: filled(value), ..Text::default() };
-    for part in elements(value) {
-        kinds.content |= filled(part);
-        for (key, value) in members_or_none(part) {
-            match key.as_ref() {
-                "text" | "refusal" | "content" => kinds.content |= filled(value),
-                "thinking" | "reasoning" => kinds.reasoning |= any_filled(value, DEPTH),
-                _ => {}
-            }
-        }
-    }
-    kinds
-}
-
-/// Whether text stands in a value, or as `text` in its parts.
-fn any_filled(value: &RawValue, depth: usize) -> bool {
-    if depth == 0 {
-        return false;
-    }
-    let deeper = |value| any_filled(value, depth - 1);
-    filled(value)
-        || elements(value).into_iter().any(deeper)
-        || last(&members_or_none(value), "text").is_some_and(deeper)
-}
-
-/// Whether a string with something in it stands here.
-fn filled(value: &RawValue) -> bool {
-    value.get().len() > 2 && value.get().starts_with('"')
-}
-
 fn counts(value: &RawValue) -> Option<Usage> {
     let members = members_or_none(value);
     let number = |members: &[Member<'_>], key| last(members, key).and_then(count);
@@ -142,9 +107,4 @@ fn failure(members: &[Member<'_>]) -> Option<String> {
         None if is_error && !answers => Some("an error without a message".to_owned()),
         _ => None,
     }
-}
-
-/// The value of a key; of a repeated one the last.
-pub(super) fn last<'a>(members: &[Member<'a>], key: &str) -> Option<&'a RawValue> {
-    members.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
 }

@@ -12,7 +12,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Chunk, Text};
+use super::chunk::{Chunk, Text, parts};
 use crate::record::Usage;
 
 /// More tokens than any count can mean: 2^40. Larger numbers are ignored.
@@ -259,7 +259,7 @@ impl<'de> Deserialize<'de> for Content {
         match value.get() {
             "null" | "\"\"" => Ok(Self::default()),
             text if text.starts_with('"') => Ok(Self(Text { content: true, ..Text::default() })),
-            text if text.starts_with('[') => Ok(Self(super::lenient::parts(value))),
+            text if text.starts_with('[') => Ok(Self(parts(value))),
             _ => Err(D::Error::custom("neither a string nor parts")),
         }
     }

@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 
-use super::{Chunk, Text};
+use super::chunk::{Chunk, Text};
 use crate::record::Usage;
 
 /// Reads a chunk of the usual form; `None` asks for the next reading.

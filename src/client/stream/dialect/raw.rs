@@ -25,6 +25,11 @@ pub(super) fn members_or_none(value: &RawValue) -> Vec<Member<'_>> {
     members(value.get()).unwrap_or_default()
 }
 
+/// The value of a key; of a repeated one the last.
+pub(super) fn last<'a>(members: &[Member<'a>], key: &str) -> Option<&'a RawValue> {
+    members.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
+}
+
 /// The elements of an array; none of anything else.
 pub(super) fn elements(value: &RawValue) -> Vec<&RawValue> {
     serde_json::from_str(value.get()).unwrap_or_default()

@@ -1,6 +1,9 @@
 //! Chunks by table: what is a token event, of which kind, and what else a chunk says.
 
+use std::borrow::Cow;
+
 use super::*;
+use crate::record::{Kind, Usage};
 
 fn chunk(data: &str) -> Chunk<'_> {
     match parse(data.as_bytes()) {

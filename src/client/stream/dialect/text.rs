@@ -7,8 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::lenient::last;
-use super::raw::{elements, members, members_or_none, words};
+use super::raw::{elements, last, members, members_or_none, words};
 use crate::record::SavedText;
 
 /// Adds what the data of one event says to `saved`. With several choices, theirs follow one another.
