@@ -13,12 +13,13 @@ use super::args::RunArgs;
 use super::console::say;
 use super::reach::Way;
 use super::reach_args::Switch;
-use crate::client::preflight::{self, PREFLIGHT_OUTPUT_TOK, Sent, Verdict};
-use crate::client::{Client, Dial, Endpoint, Engine, Probe, ProbeError, ServerFacts, Watch};
+use crate::client::{Client, Dial, Endpoint, FetchError, Watch};
 use crate::clock::Clock;
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::job::{BodyMaker, Job, JobError};
 use crate::schedule::Planned;
+use crate::server::preflight::{self, PREFLIGHT_OUTPUT_TOK, Sent, Verdict};
+use crate::server::{Engine, Probe, ServerFacts};
 use crate::trace::Request;
 use crate::units::Nanos;
 
@@ -74,7 +75,7 @@ pub(super) fn ask(ways: &[Way], args: &RunArgs) -> anyhow::Result<Answers> {
                     answers.silent += 1;
                     ServerFacts { engine: args.reach.engine.0, ..ServerFacts::default() }
                 }
-                Err(error @ ProbeError::NotHttp { .. }) if args.reach.link.http2 => {
+                Err(error @ FetchError::NotHttp { .. }) if args.reach.link.http2 => {
                     bail!(NotServed(format!(
                         "{error}\nhint: does this server speak HTTP/2? Without --http2 it is asked by HTTP/1.1"
                     )));
@@ -94,7 +95,7 @@ pub(super) fn ask(ways: &[Way], args: &RunArgs) -> anyhow::Result<Answers> {
     })
 }
 
-async fn ask_one(probe: &Probe<'_>, args: &RunArgs) -> Result<ServerFacts, ProbeError> {
+async fn ask_one(probe: &Probe<'_>, args: &RunArgs) -> Result<ServerFacts, FetchError> {
     let named = args.reach.engine.0;
     let may_ask = args.reach.may_probe();
     if !may_ask && args.target.model.is_some() {
@@ -111,14 +112,14 @@ async fn ask_one(probe: &Probe<'_>, args: &RunArgs) -> Result<ServerFacts, Probe
 
 /// Whether asking again may have another answer: nobody listens yet, or there is no list of models (a
 /// server that still loads its model says 503).
-fn may_pass(asked: &Result<ServerFacts, ProbeError>) -> bool {
+fn may_pass(asked: &Result<ServerFacts, FetchError>) -> bool {
     match asked {
         Ok(facts) => facts.refusal.is_some(),
-        Err(ProbeError::Unreachable { source, .. }) => matches!(
+        Err(FetchError::Unreachable { source, .. }) => matches!(
             source.kind(),
             ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::NotFound
         ),
-        Err(ProbeError::NotHttp { .. } | ProbeError::Silent { .. }) => false,
+        Err(FetchError::NotHttp { .. } | FetchError::Silent { .. }) => false,
     }
 }
 

@@ -5,10 +5,9 @@ use anyhow::bail;
 use super::args::RunArgs;
 use super::link_args::LinkArgs;
 use crate::client::dialect::Api;
-use crate::client::target::{self, Target};
+use crate::client::url::{Target, endpoint, proxy};
 use crate::client::{
-    self, Endpoint, Headers, Hop, RequestHead, Retries, Route, Timeouts, Tls, Tunnel, proxy,
-    tls_config,
+    self, Endpoint, Headers, Hop, RequestHead, Retries, Route, Timeouts, Tls, Tunnel, tls_config,
 };
 use crate::report::redact_url;
 
@@ -48,7 +47,7 @@ pub(super) fn ways(args: &RunArgs) -> anyhow::Result<Vec<Way>> {
         urls.push(SOCKET_URL);
     }
     let headers = link.headers()?;
-    let way = |url: &&str| way(url, target::endpoint(url, args.target.api)?, link, &headers);
+    let way = |url: &&str| way(url, endpoint(url, args.target.api)?, link, &headers);
     let ways = urls.iter().map(way).collect::<anyhow::Result<Vec<Way>>>()?;
     if ways.is_empty() && (link.proxy.is_some() || link.has_tls()) {
         bail!("nothing is reached by TLS or a proxy without a server\nhint: give --url");
@@ -83,7 +82,7 @@ pub(super) fn way(
 
 /// The way to a simulated server of our own. A key is for the servers that were named, so it gets none.
 pub(super) fn own(url: &str, api: Api) -> anyhow::Result<Way> {
-    let target = target::endpoint(url, api)?;
+    let target = endpoint(url, api)?;
     let head = RequestHead::new(&target.authority, &target.path_and_query, &Headers::default())?;
     let route = Route::tcp(target.host.clone(), target.port);
     Ok(Way { target, route, head, name: url.to_owned() })

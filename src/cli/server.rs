@@ -10,9 +10,10 @@ use super::ask::{self, Answers, Keys};
 use super::reach::{self, Way};
 use super::reach_args::Switch;
 use super::simulated::SimulatedServer;
-use crate::client::{Endpoint, Engine, Model, Retries, ServerFacts, Settings, Timeouts};
+use crate::client::{Endpoint, Retries, Settings, Timeouts};
 use crate::replay::job::BodyMaker;
 use crate::report;
+use crate::server::{Engine, Model, ServerFacts};
 use crate::sim;
 
 /// The servers of a run.
@@ -34,10 +35,10 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// The servers that were named, asked by GET. An unreachable one is a [`ProbeError`], unless rows
+    /// The servers that were named, asked by GET. An unreachable one is a [`FetchError`], unless rows
     /// can be sent to it all the same.
     ///
-    /// [`ProbeError`]: crate::client::ProbeError
+    /// [`FetchError`]: crate::client::FetchError
     pub(super) fn at(ways: Vec<Way>, args: &RunArgs) -> anyhow::Result<Self> {
         let answers = ask::ask(&ways, args)?;
         let keys = Keys::settle(&answers, args)?;
