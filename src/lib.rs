@@ -22,6 +22,7 @@
 //! | [`prompt`] | text or token ids of an exact length, prefix blocks, salts; prompts from files; a model's tokenizer |
 //! | [`replay`] | what is due next, the pacer, a worker per core |
 //! | [`client`] | one request over one connection: bytes and stamps in, a record out |
+//! | [`server`] | what a server is asked before `t0`: its engine, models, tokenizer, metrics page |
 //! | [`record`] | everything observed about one request; its row in `requests.csv` |
 //! | [`metrics`] | rows to figures |
 //! | [`report`] | figures to files and words |
@@ -64,6 +65,7 @@ pub mod record;
 pub mod replay;
 pub mod report;
 pub mod schedule;
+pub mod server;
 pub mod sim;
 pub mod telemetry;
 pub mod trace;

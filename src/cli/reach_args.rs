@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::link_args::LinkArgs;
 use crate::client::dialect::MaxTokensKey;
-use crate::client::{Engine, UnknownEngine};
+use crate::server::{Engine, UnknownEngine};
 use crate::units::{Nanos, UnitError};
 
 /// `--engine`: one by name, or (`None`) whichever is found.

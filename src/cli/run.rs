@@ -21,7 +21,7 @@ use super::text_count::TextCounter;
 use super::traffic::Traffic;
 use super::{Exit, disk};
 use crate::client::dialect::Api;
-use crate::client::{ProbeError, Retries, Timeouts};
+use crate::client::{FetchError, Retries, Timeouts};
 use crate::clock::Utc;
 use crate::metrics::Window;
 use crate::metrics::abort::AbortWatch;
@@ -79,7 +79,7 @@ pub(super) fn run(args: &RunArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
             write_plan(args, &traffic)?;
             replay(args, &traffic, facts.as_ref(), given, server, quit)
         }
-        Err(error) if error.is::<ProbeError>() || error.is::<NotServed>() => {
+        Err(error) if error.is::<FetchError>() || error.is::<NotServed>() => {
             complain(&error);
             Ok(Exit::NothingSucceeded)
         }

@@ -1,83 +1,41 @@
 //! One request over one connection: bytes and their arrival times in, a record out.
 //!
-//! [`Client::perform`] is the whole surface: it is given a record that says what is asked and when
-//! that was due, and returns it with everything that was observed. Deliberately absent: schedules
-//! (see [`crate::replay`]), redirects, statistics, and retries that nobody asked for.
+//! [`Client::perform`] is given a record that says what is asked and when that was due, and returns it
+//! with everything that was observed; [`Pages`] asks for what is no row. Deliberately absent: schedules,
+//! what to ask of a server, redirects, statistics, and retries that nobody asked for.
 
-mod ask;
-mod connect;
-mod engine;
-mod exchange;
-mod failure;
-mod framing;
-mod head;
-mod http1;
-#[cfg(test)]
-mod http1_oracle;
-mod http2;
-mod keep_alive;
-mod limit;
-mod page;
+mod cancel;
+mod fetch;
 mod predial;
-mod probe;
 mod retry;
-mod route;
-mod rx_time;
-mod signs;
-mod stamped;
 mod stream;
-mod tls;
-mod verdict;
-mod watch;
+mod timeouts;
 mod wire;
 
-pub mod dialect;
-pub mod metrics_url;
-pub mod preflight;
-pub mod proxy;
-pub mod sse;
-pub mod target;
+pub mod url;
 
 use std::rc::Rc;
 
-use bytes::Bytes;
-
 use crate::clock::Clock;
-use crate::record::StreamRecord;
 use crate::units::Nanos;
 
-pub use connect::{Dial, Pool};
-pub use engine::{Engine, Model, UnknownEngine};
-pub use exchange::HttpError;
-pub use framing::FramingError;
-pub use head::{HeadError, Headers, RequestHead};
-pub use http1::Http1Error;
-pub use http2::Http2Error;
-pub use page::{Page, Pages};
+pub use cancel::Watch;
+pub use fetch::{FetchError, Page, Pages};
 pub use predial::Dialled;
-pub use probe::{Probe, ProbeError, ServerFacts};
-pub use retry::Retries;
-pub use route::{Hop, Route, Tunnel};
-pub use tls::{Tls, TlsError, TlsOptions, tls_config};
-pub use watch::Watch;
+pub use stream::{dialect, sse};
+pub use timeouts::Timeouts;
+pub use wire::{
+    Dial, FramingError, HeadError, Headers, Hop, Http1Error, Http2Error, HttpError, Pool,
+    RequestHead, Route, Tls, TlsError, TlsOptions, Tunnel, tls_config,
+};
 
-/// Limits on waiting, each from the instant the request was sent. `None`: no limit.
-#[derive(Clone, Copy, Debug)]
-pub struct Timeouts {
-    /// For a connection.
-    pub connect: Option<Nanos>,
-    /// For the first token event.
-    pub first_token: Option<Nanos>,
-    /// Between two arrivals of bytes, once the head is there.
-    pub idle: Option<Nanos>,
-    /// For the whole answer.
-    pub total: Option<Nanos>,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self { connect: Some(Nanos::from_secs(10)), first_token: None, idle: None, total: None }
-    }
+/// How often a request is sent again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retries {
+    /// Times after the first; 0: never.
+    pub limit: u32,
+    /// Of what is drawn.
+    pub seed: u64,
 }
 
 /// What is the same for every request to one server.
@@ -126,17 +84,6 @@ impl Client {
         Rc::new(Self { pool, clock, t0, settings })
     }
 
-    /// Sends one request (again, where that was asked for) and follows its answer to the end; never fails:
-    /// what goes wrong is in the record's outcome. Must run where local tasks can be spawned.
-    pub async fn perform(
-        self: &Rc<Self>,
-        record: StreamRecord,
-        body: Bytes,
-        watch: &Watch,
-    ) -> StreamRecord {
-        retry::perform(self, record, body, watch).await
-    }
-
     /// An instant of the clock as an offset from `t0`.
     fn offset(&self, at: Nanos) -> Nanos {
         at.since(self.t0)
@@ -145,7 +92,10 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
+    use crate::record::StreamRecord;
 
     /// Ten thousand streams are to fit into 100 MB: what dialling and TLS take is not kept while one runs.
     #[tokio::test]

@@ -6,9 +6,8 @@
 use futures_util::StreamExt;
 use futures_util::stream;
 
-use super::Watch;
-use super::connect::Pool;
-use super::exchange::Link;
+use super::cancel::Watch;
+use super::wire::{Link, Pool};
 use crate::clock::Clock;
 use crate::units::Nanos;
 

@@ -3,10 +3,9 @@
 use super::error::ServerError;
 use super::settings::{Connection, ServerSettings};
 use crate::client::dialect::Api;
-use crate::client::target::{self, Target};
+use crate::client::url::{self, Target, proxy};
 use crate::client::{
-    Endpoint, Hop, RequestHead, Retries, Route, Settings, Timeouts, Tls, Tunnel, proxy,
-    tls_config,
+    Endpoint, Hop, RequestHead, Retries, Route, Settings, Timeouts, Tls, Tunnel, tls_config,
 };
 use crate::redact::redact_url;
 
@@ -51,15 +50,15 @@ impl Address {
 
     /// The servers with these URLs, in order.
     pub fn all(urls: &[String], settings: &ServerSettings) -> Result<Vec<Self>, ServerError> {
-        let address = |url: &String| {
-            Self::new(url, target::endpoint(url, settings.api)?, &settings.connection)
+        let address = |name: &String| {
+            Self::new(name, url::endpoint(name, settings.api)?, &settings.connection)
         };
         urls.iter().map(address).collect()
     }
 
     /// A simulated server of our own. A key is for the servers that were named, so it gets none.
-    pub fn own(url: &str, api: Api) -> Result<Self, ServerError> {
-        Self::new(url, target::endpoint(url, api)?, &Connection::default())
+    pub fn own(name: &str, api: Api) -> Result<Self, ServerError> {
+        Self::new(name, url::endpoint(name, api)?, &Connection::default())
     }
 
     /// Where requests go, without wishes of a run.

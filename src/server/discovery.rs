@@ -11,8 +11,10 @@ use tokio::task::LocalSet;
 use super::address::Address;
 use super::error::ServerError;
 use super::settings::{ServerSettings, Switch};
-use crate::client::preflight::{self, PREFLIGHT_OUTPUT_TOK, Sent, Verdict};
-use crate::client::{Client, Dial, Endpoint, Engine, Probe, ProbeError, ServerFacts, Watch};
+use super::engine::Engine;
+use super::preflight::{self, PREFLIGHT_OUTPUT_TOK, Sent, Verdict};
+use super::probe::{Probe, ServerFacts};
+use crate::client::{Client, Dial, Endpoint, FetchError, Watch};
 use crate::clock::Clock;
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::job::{BodyMaker, Job, JobError};
@@ -87,7 +89,7 @@ pub(super) fn discover(
                     answers.silent += 1;
                     ServerFacts { engine: settings.engine, ..ServerFacts::default() }
                 }
-                Err(error @ ProbeError::NotHttp { .. }) if settings.connection.http2 => {
+                Err(error @ FetchError::NotHttp { .. }) if settings.connection.http2 => {
                     return Err(ServerError::NotServed(format!(
                         "{error}\nhint: does this server speak HTTP/2? Without --http2 it is asked by HTTP/1.1"
                     )));
@@ -109,7 +111,7 @@ pub(super) fn discover(
     })
 }
 
-async fn ask(probe: &Probe<'_>, settings: &ServerSettings) -> Result<ServerFacts, ProbeError> {
+async fn ask(probe: &Probe<'_>, settings: &ServerSettings) -> Result<ServerFacts, FetchError> {
     let named = settings.engine;
     let may_ask = settings.may_probe();
     if !may_ask && settings.model.is_some() {
@@ -126,14 +128,14 @@ async fn ask(probe: &Probe<'_>, settings: &ServerSettings) -> Result<ServerFacts
 
 /// Whether asking again may have another answer: nobody listens yet, or there is no list of models (a
 /// server that still loads its model says 503).
-fn may_pass(asked: &Result<ServerFacts, ProbeError>) -> bool {
+fn may_pass(asked: &Result<ServerFacts, FetchError>) -> bool {
     match asked {
         Ok(facts) => facts.refusal.is_some(),
-        Err(ProbeError::Unreachable { source, .. }) => matches!(
+        Err(FetchError::Unreachable { source, .. }) => matches!(
             source.kind(),
             ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::NotFound
         ),
-        Err(ProbeError::NotHttp { .. } | ProbeError::Silent { .. }) => false,
+        Err(FetchError::NotHttp { .. } | FetchError::Silent { .. }) => false,
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use crate::client::proxy::ProxyError;
-use crate::client::target::UrlError;
-use crate::client::{HeadError, ProbeError, TlsError};
+use crate::client::url::UrlError;
+use crate::client::url::proxy::ProxyError;
+use crate::client::{FetchError, HeadError, TlsError};
 use crate::replay::job::JobError;
 
 /// Why a server cannot be used, told before the first row is due.
@@ -15,7 +15,7 @@ pub enum ServerError {
     Settings(String),
     /// It cannot be asked.
     #[error(transparent)]
-    Probe(#[from] ProbeError),
+    Probe(#[from] FetchError),
     /// It answers, but would serve no row; or it did not get ready.
     #[error("{0}")]
     NotServed(String),

@@ -20,6 +20,7 @@ use crate::prompt::{CANDIDATES, COMMON_IDS, Fit, Prompter, SLOTS, Vocabulary};
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::Setup;
 use crate::replay::job::BodyMaker;
+use crate::server::tokenize::tokenize;
 use crate::units::Nanos;
 
 /// Lengths of the three prompts, in pieces.
@@ -179,7 +180,7 @@ impl Probes<'_> {
         self.questions += 1;
         let question = tokenized::question(before);
         let model = self.bodies.models.first().and_then(Option::as_deref);
-        let tokens = self.client.tokens(path, model, &question).await;
+        let tokens = tokenize(&self.client, path, model, &question).await;
         tokenized::single_words(&tokens.unwrap_or_default(), before)
     }
 

@@ -10,9 +10,9 @@ use super::discovery::{self, Answers, Keys, Tell, engine_word};
 use super::error::ServerError;
 use super::settings::{ServerSettings, Switch};
 use super::simulated::SimulatedServer;
-use crate::client::{
-    Endpoint, Engine, Model, RequestHead, Retries, Route, ServerFacts, Settings, Timeouts, target,
-};
+use super::engine::{Engine, Model};
+use super::probe::ServerFacts;
+use crate::client::{Endpoint, RequestHead, Retries, Route, Settings, Timeouts, url};
 use crate::replay::job::BodyMaker;
 use crate::sim;
 
@@ -85,7 +85,7 @@ impl Servers {
 
     /// A simulated server in memory, for virtual time.
     pub fn in_memory(sim: sim::Settings, settings: &ServerSettings) -> Result<Self, ServerError> {
-        let target = target::endpoint("http://memory", settings.api)?;
+        let target = url::endpoint("http://memory", settings.api)?;
         let address = Address {
             target,
             route: Route::tcp("memory", 0),

@@ -6,10 +6,10 @@ use anyhow::bail;
 
 use super::link_args::LinkArgs;
 use super::reach::way;
-use crate::client::metrics_url::metrics_url;
 use crate::client::{Dial, Headers, Pages};
 use crate::clock::Clock;
 use crate::report::redact_url;
+use crate::server::metrics_url::metrics_url;
 use crate::telemetry::models::listed;
 use crate::telemetry::rules::Rules;
 use crate::telemetry::track::SeveralServers;

@@ -5,7 +5,7 @@
 //! with and without `_total`. Deliberately absent: what to do where an engine has no such figure; an
 //! empty entry is an empty figure.
 
-use crate::client::Engine;
+use crate::server::Engine;
 
 /// Something that a server counts up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,7 +7,7 @@ use super::models::narrow;
 use super::reading::{Reading, read, recognise};
 use super::reading_error::ReadingError;
 use super::track::Stamp;
-use crate::client::{Page, Pages, ProbeError};
+use crate::client::{FetchError, Page, Pages};
 
 /// Bytes of a wrong answer that a message quotes.
 const QUOTED_CHARS: usize = 120;
@@ -17,7 +17,7 @@ const QUOTED_CHARS: usize = 120;
 pub enum ScrapeError {
     /// No answer.
     #[error(transparent)]
-    Ask(#[from] ProbeError),
+    Ask(#[from] FetchError),
     /// An answer that is no page.
     #[error("GET {path} {what}\nhint: {hint}")]
     NoPage {

@@ -10,7 +10,7 @@ use super::reading::{Reading, read, recognise};
 use super::rules::{Counter, Gauge, Latency, Moves};
 use super::track::{SeveralServers, Stamp, Track};
 use super::window::Window;
-use crate::client::Engine;
+use crate::server::Engine;
 use crate::units::Nanos;
 
 fn reading(text: &str) -> Reading {

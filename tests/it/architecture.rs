@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Room -> rooms that its files may name. `units` may be named by all.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("units", &[]),
     ("clock", &[]),
     ("descriptors", &[]),
@@ -16,11 +16,12 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("schedule", &["trace", "workload"]),
     ("prompt", &["trace", "schedule"]),
     ("client", &["clock", "record"]),
+    ("server", &["clock", "client", "record"]),
     ("replay", &["clock", "descriptors", "schedule", "client", "record", "prompt"]),
     ("metrics", &["record", "schedule"]),
     ("report", &["metrics", "record", "schedule"]),
     ("sim", &["clock", "descriptors"]),
-    ("telemetry", &["clock", "client", "record"]),
+    ("telemetry", &["clock", "client", "server", "record"]),
     (
         "lab",
         &["clock", "replay", "sim", "metrics", "client", "record", "schedule", "prompt", "trace"],
@@ -36,6 +37,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "prompt",
             "replay",
             "client",
+            "server",
             "record",
             "metrics",
             "report",
@@ -55,7 +57,7 @@ const IMPURE_CRATES: [&str; 7] =
     ["tokio", "hyper", "hyper_util", "socket2", "nix", "std::net", "futures_util"];
 
 /// The rooms that know HTTP.
-const HTTP_ROOMS: [&str; 2] = ["client", "sim"];
+const HTTP_ROOMS: [&str; 3] = ["client", "server", "sim"];
 
 fn sources() -> Vec<(PathBuf, String, String)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -1,0 +1,150 @@
+//! How a stream is cut from outside, and how its worker sees that it lives.
+
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use super::timeouts::Deadline;
+use crate::clock::{Clock, Sleep};
+use crate::units::Nanos;
+
+/// Shared between a stream and its worker, on one thread.
+#[derive(Debug, Default)]
+pub struct Watch {
+    cut: Cell<bool>,
+    last_try: Cell<bool>,
+    last_byte: Cell<Nanos>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// Why a wait was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// The worker cut the stream: drain limit or interrupt.
+    Stopped,
+    /// A deadline passed.
+    Deadline,
+}
+
+/// What one step of a stream came to.
+pub(super) enum Step<T> {
+    Ready(T),
+    /// Nothing more for now, and not for longer than that.
+    Waiting(Option<Deadline>),
+}
+
+impl Watch {
+    /// Ends the stream as `incomplete` at its next step.
+    pub fn cut(&self) {
+        self.cut.set(true);
+        self.wake();
+    }
+
+    /// What fails from now on is not tried again.
+    pub fn try_no_more(&self) {
+        self.last_try.set(true);
+        self.wake();
+    }
+
+    pub(super) fn is_last_try(&self) -> bool {
+        self.last_try.get()
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// When the stream last showed life: sent, or received bytes. On the clock's epoch.
+    #[must_use]
+    pub fn last_byte(&self) -> Nanos {
+        self.last_byte.get()
+    }
+
+    pub(super) fn saw_byte(&self, at: Nanos) {
+        self.last_byte.set(at);
+    }
+
+    /// Takes step after step until one is ready, but not past the deadline that the last one named and
+    /// not past a cut. A deadline that moves on costs nothing until the timer set for it runs out.
+    pub(super) async fn follow<T>(
+        &self,
+        clock: &Clock,
+        mut step: impl FnMut(&mut Context<'_>) -> Step<T>,
+    ) -> Result<T, (Cut, Option<Deadline>)> {
+        let mut sleep: Option<(Nanos, Sleep)> = None;
+        poll_fn(|context| {
+            let deadline = match step(context) {
+                Step::Ready(output) => return Poll::Ready(Ok(output)),
+                Step::Waiting(deadline) => deadline,
+            };
+            if self.cut.get() {
+                return Poll::Ready(Err((Cut::Stopped, deadline)));
+            }
+            let mut moved = self.register(context);
+            let Some(at) = deadline.map(|deadline| deadline.at) else {
+                return Poll::Pending;
+            };
+            let now = clock.now();
+            if now >= at {
+                return Poll::Ready(Err((Cut::Deadline, deadline)));
+            }
+            if sleep.as_ref().is_none_or(|(set, _)| at < *set || now >= *set) {
+                sleep = Some((at, clock.sleep_until(at)));
+                moved = true;
+            }
+            if moved
+                && let Some((_, sleep)) = &mut sleep
+                && Pin::new(sleep).poll(context).is_ready()
+            {
+                context.waker().wake_by_ref();
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Keeps the waker for a cut; true when it is a new one.
+    fn register(&self, context: &Context<'_>) -> bool {
+        let mut waker = self.waker.borrow_mut();
+        let is_new = waker.as_ref().is_none_or(|waker| !waker.will_wake(context.waker()));
+        if is_new {
+            *waker = Some(context.waker().clone());
+        }
+        is_new
+    }
+
+    /// Waits for `future`, but not past `deadline` and not past a cut. What is ready counts, even
+    /// when it is late: a token that has arrived is never thrown away.
+    pub(super) async fn guard<F: Future>(
+        &self,
+        clock: &Clock,
+        deadline: Option<Nanos>,
+        future: F,
+    ) -> Result<F::Output, Cut> {
+        let mut future = pin!(future);
+        let mut sleep = pin!(None);
+        poll_fn(|context| {
+            if let Poll::Ready(output) = future.as_mut().poll(context) {
+                return Poll::Ready(Ok(output));
+            }
+            if self.cut.get() {
+                return Poll::Ready(Err(Cut::Stopped));
+            }
+            self.register(context);
+            let Some(deadline) = deadline else {
+                return Poll::Pending;
+            };
+            if sleep.is_none() {
+                sleep.set(Some(clock.sleep_until(deadline)));
+            }
+            match sleep.as_mut().as_pin_mut() {
+                Some(sleep) => sleep.poll(context).map(|()| Err(Cut::Deadline)),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+}
