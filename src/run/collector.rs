@@ -74,83 +74,56 @@ pub(super) struct Finished {
 /// How often the client's own processor time and memory are read.
 const SAMPLE_EVERY: Nanos = Nanos::from_millis(200);
 
-impl Live {
-    pub(super) fn new(
-        (recorder, server): (Recorder, Option<ServerCount>),
-        (texts, counter): (Option<TextFile>, Option<TextCounter>),
-        planned: Option<u64>,
-        quiet: bool,
-        abort: AbortWatch,
-        stop: watch::Sender<Stop>,
-    ) -> Self {
-        let progress = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::new_spinner();
-            bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a fixed template"));
-            bar
-        });
-        Self {
-            recorder,
-            server,
-            in_flight: InFlight::default(),
-            client: ClientWatch::new(),
-            sent: SentTimes::default(),
-            dialled: None,
-            texts,
-            counter,
-            progress,
-            planned,
-            started: None,
-            ended: 0,
-            failed: 0,
-            output_tok: 0,
-            next_sample: Nanos::ZERO,
-            abort,
-            stop,
-            stopped: None,
-        }
-    }
-
+impl Collector<'_> {
     /// Takes one event; an error is one of writing results.
-    pub(super) fn take(&mut self, event: Event<'_>) -> anyhow::Result<()> {
+    pub(super) fn take(&mut self, event: replay::Event<'_>) -> Result<(), RunError> {
         match event {
-            Event::Dialled(dialled) => {
-                if let Some(words) = predial::warning(&dialled) {
-                    say(&format!("warning: {words}"));
+            replay::Event::Dialled(dialled) => {
+                if let Some(warning) = predial::warning(&dialled) {
+                    self.observer.observe(Event::Warning(&warning));
                 }
-                self.dialled = Some(dialled);
+                self.seen.dialled = Some(dialled);
             }
-            Event::Started(anchor) => {
-                self.started = Some(anchor);
+            replay::Event::Started(anchor) => {
+                self.seen.started = Some(anchor);
                 self.recorder.starts(anchor.utc.0);
                 if let Some(server) = &mut self.server {
                     server.begins(anchor);
                 }
+                self.observer.observe(Event::Started(anchor));
             }
-            Event::Ended(record) => self.record(*record)?,
-            Event::Settled(before) => {
-                self.recorder.settled(before).context("cannot write results")?;
+            replay::Event::Ended(record) => self.record(*record)?,
+            replay::Event::Settled(before) => {
+                self.recorder.settled(before).map_err(RunError::Results)?;
             }
-            Event::Tick(shared) => {
-                self.client.hear(shared);
-                self.texts.as_mut().map_or(Ok(()), TextFile::flush)?;
-                if let Some(server) = &mut self.server {
-                    server.take(&mut self.recorder).context("cannot write results")?;
-                }
-                self.in_flight.sees(self.elapsed(), shared.sent_count());
-                self.show(shared);
-            }
+            replay::Event::Tick(shared) => self.tick(shared)?,
         }
         let elapsed = self.elapsed();
-        if elapsed >= self.next_sample {
-            self.next_sample = elapsed + SAMPLE_EVERY;
+        if elapsed >= self.seen.next_sample {
+            self.seen.next_sample = elapsed + SAMPLE_EVERY;
             self.sample_usage(elapsed);
         }
-        self.recorder.flush_if_due(elapsed).context("cannot write results")
+        self.recorder.flush_if_due(elapsed).map_err(RunError::Results)
     }
 
+    fn tick(&mut self, shared: &Shared) -> Result<(), RunError> {
+        self.seen.client.hear(shared);
+        self.texts.as_mut().map_or(Ok(()), TextFile::flush)?;
+        if let Some(server) = &mut self.server {
+            server.take(&mut self.recorder).map_err(RunError::Results)?;
+        }
+        self.seen.in_flight.sees(self.elapsed(), shared.sent_count());
+        self.progress(shared.sent_count());
+        Ok(())
+    }
+
+    /// What this process uses; in virtual time it says nothing of the run.
     fn sample_usage(&mut self, elapsed: Nanos) {
+        if self.clock.is_some() {
+            return;
+        }
         let used = usage::cpu();
-        self.client.look(elapsed, used);
+        self.seen.client.look(elapsed, used);
         if let Some(used) = used {
             self.recorder.cpu(elapsed, used);
         }
@@ -159,38 +132,39 @@ impl Live {
         }
     }
 
-    fn record(&mut self, mut record: StreamRecord) -> anyhow::Result<()> {
+    fn record(&mut self, mut record: StreamRecord) -> Result<(), RunError> {
+        let elapsed = self.elapsed();
         if let Some(counter) = &mut self.counter {
-            counter.count(&mut record, since(self.started));
+            counter.count(&mut record, elapsed);
         }
-        self.ended += 1;
-        self.in_flight.ended(&record);
-        self.failed += u64::from(record.outcome.is_error());
+        let seen = &mut self.seen;
+        seen.ended += 1;
+        seen.in_flight.ended(&record);
+        seen.failed += u64::from(record.outcome.is_error());
         if record.outcome == Outcome::Ok {
             let counted = record.usage.and_then(|usage| usage.output_tok);
             let by_text = record.text_tok.map(|text| text.output_tok);
-            self.output_tok += counted.or(by_text).unwrap_or(record.tokens.count());
+            seen.output_tok += counted.or(by_text).unwrap_or(record.tokens.count());
         }
-        if self.stopped.is_none()
+        if seen.stopped.is_none()
             && let Some(reason) = self.abort.ended(&record)
         {
-            let words = format!("stopping early: {reason}");
-            match &self.progress {
-                Some(progress) => progress.suspend(|| say(&words)),
-                None => say(&words),
-            }
-            Stop::Sending.request(&self.stop);
-            self.stopped = Some(reason);
+            self.observer.observe(Event::StoppingEarly(&reason));
+            Stop::Sending.request(self.stop);
+            seen.stopped = Some(reason);
         }
-        self.sent.add(&record);
+        seen.sent.add(&record);
+        self.observer.observe(Event::Ended(&record));
         if let Some(texts) = &mut self.texts {
             texts.write(&record)?;
         }
-        self.recorder.record(record).context("cannot write results")
+        self.recorder.record(record).map_err(RunError::Results)
     }
 
+    /// Time since the run started; none before that.
     fn elapsed(&self) -> Nanos {
-        since(self.started)
+        let now = || self.clock.as_ref().map_or_else(monotonic, Clock::now);
+        self.seen.started.map_or(Nanos::ZERO, |anchor| now().since(anchor.monotonic))
     }
 
     fn progress(&mut self, sent: u64) {
@@ -198,9 +172,9 @@ impl Live {
             elapsed_s: self.elapsed().as_secs_f64(),
             planned: self.planned,
             sent,
-            ended: self.ended,
-            failed: self.failed,
-            output_tok: self.output_tok,
+            ended: self.seen.ended,
+            failed: self.seen.failed,
+            output_tok: self.seen.output_tok,
         };
         self.observer.observe(Event::Progress(progress));
     }
@@ -211,28 +185,27 @@ impl Live {
         if let Some(server) = &mut self.server
             && let Err(error) = server.finish(&mut self.recorder)
         {
-            say(&format!("warning: {error}"));
+            self.observer.observe(Event::Warning(&error.to_string()));
         }
         // What follows may take a while, and a second signal may end it. What fails now fails again
         // when the files are closed, and is told then.
         let _ = self.recorder.flush();
-        if let Some(progress) = self.progress {
-            progress.finish_and_clear();
-        }
+        self.observer.observe(Event::Over);
         if let Some(mut texts) = self.texts
             && let Err(error) = texts.flush()
         {
-            say(&format!("warning: {error}"));
+            self.observer.observe(Event::Warning(&error.to_string()));
         }
+        let seen = self.seen;
         Finished {
             recorder: self.recorder,
             server: self.server,
-            sent: self.sent.figures(),
-            in_flight: self.in_flight,
-            dialled: self.dialled,
-            client: self.client.figures(),
-            anchor: self.started,
-            aborted: self.stopped,
+            sent: seen.sent.figures(),
+            in_flight: seen.in_flight,
+            dialled: seen.dialled,
+            client: seen.client.figures(),
+            anchor: seen.started,
+            aborted: seen.stopped,
             notice: self.counter.and_then(|counter| counter.notice()),
         }
     }
