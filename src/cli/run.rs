@@ -5,12 +5,12 @@ use std::sync::Arc;
 use anyhow::Context;
 use tokio::sync::watch;
 
+use super::Exit;
 use super::args::RunArgs;
 use super::ask::NotServed;
 use super::console::{complain, print, say};
 use super::content_args::Given;
 use super::live::{Finished, Live, stop_on_signals};
-use super::predial;
 use super::prompts::{self, Prepared};
 use super::reach::ways;
 use super::results::{Ending, Results};
@@ -19,10 +19,10 @@ use super::server::Server;
 use super::server_count::ServerCount;
 use super::text_count::TextCounter;
 use super::traffic::Traffic;
-use super::{Exit, disk};
 use crate::client::dialect::Api;
 use crate::client::{FetchError, Retries, Timeouts};
 use crate::clock::Utc;
+use crate::machine::disk::Expected;
 use crate::metrics::Window;
 use crate::metrics::abort::AbortWatch;
 use crate::prompt::Prompter;
@@ -189,7 +189,7 @@ fn replay(
     let scraping = Scraping::of(args, &server)?;
     let folder = folder.map_or_else(make_folder, Ok)?;
     if let Some(facts) = facts
-        && let Some(warning) = disk::warning(folder.path(), facts, args.output.chunks)
+        && let Some(warning) = files(facts, args.output.chunks).warning(folder.path())
     {
         say(&format!("warning: {warning}"));
     }
@@ -332,6 +332,13 @@ fn bodies(args: &RunArgs, given: &Given, server: &Server, started: &str) -> Body
     }
 }
 
+/// What the run will write.
+fn files(facts: &PlanFacts, chunks: bool) -> Expected {
+    let (output, rows) = (&facts.output, facts.rows);
+    let is_open_ended = output.total().is_none();
+    Expected { rows, output_tok: output.limited_tok, is_open_ended, chunks }
+}
+
 fn setup(
     args: &RunArgs,
     given: &Given,
@@ -352,7 +359,7 @@ fn setup(
     Setup {
         targets,
         bodies: bodies(args, given, server, started),
-        predial: predial::count(limits.predial, mode, facts.map(|facts| facts.rows), workers),
+        predial: mode.predial(limits.predial, facts.map(|facts| facts.rows), workers),
         workers,
         mode,
         until: until(args, traffic),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::console::RunFacts;
 use super::manifest::{WindowFacts, outcome_counts};
-use super::redact::redact_text;
+use crate::redact::redact_text;
 use super::summary_csv::HEADER;
 use crate::metrics::{Line, Summary};
 

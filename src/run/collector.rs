@@ -8,7 +8,7 @@ use super::events::{Event, Observer, Progress};
 use super::predial;
 use super::server_count::ServerCount;
 use super::token_count::TextCounter;
-use crate::cli::usage;
+use crate::machine::process;
 use crate::client::Dialled;
 use crate::clock::{Anchor, Clock, monotonic};
 use crate::metrics::abort::{AbortReason, AbortWatch};
@@ -122,12 +122,12 @@ impl Collector<'_> {
         if self.clock.is_some() {
             return;
         }
-        let used = usage::cpu();
+        let used = process::cpu();
         self.seen.client.look(elapsed, used);
         if let Some(used) = used {
             self.recorder.cpu(elapsed, used);
         }
-        if let Some(bytes) = usage::resident_bytes() {
+        if let Some(bytes) = process::resident_bytes() {
             self.recorder.memory(elapsed, bytes);
         }
     }

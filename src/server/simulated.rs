@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::error::ServerError;
+use crate::machine::process;
 use crate::sim;
 use crate::units::Nanos;
 
@@ -63,8 +64,7 @@ impl SimulatedServer {
     /// Processor time of its one busy thread so far; `None` where the system does not say.
     #[must_use]
     pub fn cpu(&self) -> Option<Nanos> {
-        let text = std::fs::read_to_string(format!("/proc/{}/schedstat", self.child.id())).ok()?;
-        text.split_whitespace().next()?.parse().ok().map(Nanos)
+        process::cpu_of(self.child.id())
     }
 }
 
