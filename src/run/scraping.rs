@@ -9,23 +9,19 @@ use std::pin::pin;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use anyhow::Context;
 use futures_util::future::{Either, join_all, select};
 use tokio::sync::oneshot;
 
-use super::args::RunArgs;
-use super::console::say;
-use super::link_args::LinkArgs;
-use super::reach::SOCKET_URL;
-use super::run::first_line;
-use super::watched::{Server, distinct, refuse_twice};
-use crate::client::Headers;
+use super::error::RunError;
+use super::settings::{MetricsPages, Settings, Target};
 use crate::clock::{Clock, monotonic};
 use crate::report::ServerSample;
+use crate::server::{Connection, SOCKET_URL, Servers};
 use crate::telemetry::count::{Count, Counting, offset_s};
+use crate::telemetry::monitored::{MonitoredServer, distinct, refuse_twice};
 use crate::telemetry::reading::Series;
 use crate::telemetry::rules::{Counter, Gauge, Moves};
-use crate::telemetry::{Reading, Track};
+use crate::telemetry::{MonitorError, Reading, Track};
 use crate::units::{NS_PER_S, Nanos};
 
 /// Before the last reading: some servers add up a little after they answered.
@@ -39,8 +35,7 @@ struct Pages {
     urls: Vec<String>,
     /// They are pages, and not servers that have one.
     are_given: bool,
-    link: LinkArgs,
-    headers: Headers,
+    connection: Connection,
 }
 
 /// The readings of one instant.
@@ -68,58 +63,57 @@ pub(super) struct Scraping {
 }
 
 /// What a first look at every page gave.
-type Known = anyhow::Result<Vec<(&'static str, Moves)>>;
+type Known = Result<Vec<(&'static str, Moves)>, MonitorError>;
+
+impl Pages {
+    /// Those of a run's servers, where they may be read.
+    fn of(settings: &Settings, servers: &Servers) -> Result<Option<Self>, MonitorError> {
+        let connection = settings.server.connection.clone();
+        match (&settings.output.metrics, servers.simulated_url()) {
+            (MetricsPages::Off, _) => Ok(None),
+            (MetricsPages::Given(urls), _) => {
+                refuse_twice(urls)?;
+                Ok(Some(Self { urls: urls.clone(), are_given: true, connection }))
+            }
+            (MetricsPages::Own, Some(url)) => {
+                let connection = Connection::default();
+                Ok(Some(Self { urls: vec![url], are_given: false, connection }))
+            }
+            (MetricsPages::Own, None) => {
+                let Target::Servers(urls) = &settings.target else { return Ok(None) };
+                if !settings.server.may_probe() {
+                    return Ok(None);
+                }
+                // Load may go to one server by several names for it.
+                Ok(Some(Self { urls: distinct(urls)?, are_given: false, connection }))
+            }
+        }
+    }
+}
 
 impl Scraping {
-    /// That of a run, where the pages may be read and can be.
+    /// That of a run, where pages may be read and can be; says why not where a run can do without.
     pub(super) fn of(
-        args: &RunArgs,
-        server: &super::server::Server,
-    ) -> anyhow::Result<Option<Self>> {
-        let reach = &args.reach;
-        let (given, off) = (&reach.metrics, reach.metrics.iter().any(|url| url == "off"));
-        anyhow::ensure!(
-            !off || given.len() == 1,
-            "--metrics off takes no other --metrics beside it"
-        );
-        let pages = match server.simulated_url() {
-            _ if off => return Ok(None),
-            Some(url) if given.is_empty() => Pages {
-                urls: vec![url],
-                are_given: false,
-                link: LinkArgs::default(),
-                headers: Headers::default(),
-            },
-            _ if given.is_empty() && !reach.may_probe() => return Ok(None),
-            _ => {
-                let (link, headers) = (reach.link.clone(), reach.link.headers()?);
-                let are_given = !given.is_empty();
-                refuse_twice(given)?;
-                // Load may go to one server by several names for it.
-                let mut urls = if are_given { given.clone() } else { distinct(&args.target.url)? };
-                if urls.is_empty() {
-                    urls.push(SOCKET_URL.to_owned());
-                }
-                Pages { urls, are_given, link, headers }
-            }
-        };
+        settings: &Settings,
+        servers: &Servers,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Option<Self>, RunError> {
+        let Some(pages) = Pages::of(settings, servers)? else { return Ok(None) };
         let are_given = pages.are_given;
         match Self::start(pages) {
             Ok(scraping) => Ok(Some(scraping)),
-            Err(error) if are_given => Err(error),
+            Err(error) if are_given => Err(error.into()),
             Err(error) => {
-                say(&format!(
-                    "note: no metrics page, so nobody else counts this run's tokens: {}",
-                    first_line(&error)
-                ));
+                let why = error.to_string();
+                let why = why.lines().next().unwrap_or_default();
+                note(&format!("no metrics page, so nobody else counts this run's tokens: {why}"));
                 Ok(None)
             }
         }
     }
 
-    /// Starts the thread and waits until every page was read. A page that cannot be read is an error in
-    /// words, which a run can do without.
-    fn start(pages: Pages) -> anyhow::Result<Self> {
+    /// Starts the thread and waits until every page was read.
+    fn start(pages: Pages) -> Result<Self, MonitorError> {
         let (ready, is_ready) = channel();
         let (give, taken) = channel();
         let (begin, begins) = oneshot::channel();
@@ -127,8 +121,9 @@ impl Scraping {
         let thread = std::thread::Builder::new()
             .name("metrics".to_owned())
             .spawn(move || read_on(&pages, &ready, &give, begins, ends))
-            .context("cannot start a thread")?;
-        let known = is_ready.recv().context("the reader of metrics pages is gone")??;
+            .map_err(|source| MonitorError::System { what: "cannot start a thread", source })?;
+        let gone = |_| MonitorError::Page("the reader of metrics pages is gone".to_owned());
+        let known = is_ready.recv().map_err(gone)??;
         let is_per_step = known.iter().all(|(_, moves)| *moves == Moves::PerStep);
         let moves = if is_per_step { Moves::PerStep } else { Moves::PerFinished };
         let engines = known.iter().map(|(name, _)| *name).collect();
@@ -165,9 +160,12 @@ fn read_on(
     ends: oneshot::Receiver<()>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
-    let runtime = match runtime.context("cannot start the reader of metrics pages") {
+    let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return drop(ready.send(Err(error))),
+        Err(source) => {
+            let what = "cannot start the reader of metrics pages";
+            return drop(ready.send(Err(MonitorError::System { what, source })));
+        }
     };
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let mut reader = match Reader::open(pages).await {
@@ -185,19 +183,20 @@ fn read_on(
 
 struct Reader {
     clock: Clock,
-    servers: Vec<(Server, Counting)>,
+    servers: Vec<(MonitoredServer, Counting)>,
     /// What the first look told.
     news: Vec<String>,
 }
 
 impl Reader {
-    async fn open(pages: &Pages) -> anyhow::Result<(Self, Vec<(&'static str, Moves)>)> {
-        let clock = Clock::real().context("no timer")?;
+    async fn open(pages: &Pages) -> Result<(Self, Vec<(&'static str, Moves)>), MonitorError> {
+        let clock = Clock::real()
+            .map_err(|source| MonitorError::System { what: "no timer", source })?;
         let mut servers = Vec::new();
         let (mut known, mut news) = (Vec::new(), Vec::new());
         for url in &pages.urls {
             let mut server =
-                Server::new(url, pages.are_given, &pages.link, &pages.headers, &clock)?;
+                MonitoredServer::new(url, pages.are_given, &pages.connection, &clock)?;
             news.extend(server.first().await?);
             known.extend(server.rules().map(|rules| (rules.name, rules.moves)));
             servers.push((server, Counting::default()));
@@ -233,7 +232,7 @@ impl Reader {
         for answer in answers {
             match answer {
                 Ok(news) => taken.news.extend(news),
-                Err(error) => taken.news.push(format!("{error:#}")),
+                Err(error) => taken.news.push(error.to_string()),
             }
         }
         self.collect(t0, &mut taken);

@@ -1,11 +1,8 @@
 //! A run's tokens against its servers' own count of them: the samples as they come in, and the words and
 //! figures at the end.
 //!
-//! The run's side is read back from its own `timeline.csv`, so that what is checked is what was written.
+//! The run's side is that of its own `timeline.csv`. Deliberately absent: reading pages.
 
-use std::path::Path;
-
-use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::scraping::{Scraping, Taken};
@@ -13,7 +10,7 @@ use crate::clock::Anchor;
 use crate::metrics::timeline::ServerSecond;
 use crate::metrics::{Summary, Window};
 use crate::record::Outcome;
-use crate::report::{Folder, Recorder, RecorderError, ServerFile, grouped, percent};
+use crate::report::{Folder, Recorder, RecorderError, SecondCount, ServerFile, grouped, percent};
 use crate::telemetry::count::Count;
 use crate::telemetry::cross_check::{Client, CrossCheck, Finding, Sides, cross_check};
 use crate::telemetry::rules::Moves;
@@ -29,7 +26,8 @@ const NEAR_S: f64 = 0.25;
 #[derive(Debug)]
 pub(super) struct ServerCount {
     scraping: Option<Scraping>,
-    file: ServerFile,
+    /// Where readings go, where the run has a folder.
+    file: Option<ServerFile>,
     started: Option<Anchor>,
     counts: Vec<Count>,
     moves: Moves,
@@ -38,9 +36,9 @@ pub(super) struct ServerCount {
 }
 
 impl ServerCount {
-    /// What `scraping` reads goes into this folder.
-    pub(super) fn new(scraping: Scraping, folder: &Folder) -> Result<Self, RecorderError> {
-        let file = ServerFile::create(folder.file(SERVER))?;
+    /// What `scraping` reads goes into this folder, where there is one.
+    pub(super) fn new(scraping: Scraping, folder: Option<&Folder>) -> Result<Self, RecorderError> {
+        let file = folder.map(|folder| ServerFile::create(folder.file(SERVER))).transpose()?;
         let (moves, engines) = (scraping.moves, scraping.engines.clone());
         let (counts, news) = (Vec::new(), Vec::new());
         let scraping = Some(scraping);
@@ -60,7 +58,7 @@ impl ServerCount {
         let Some(scraping) = &self.scraping else { return Ok(()) };
         let taken: Vec<Taken> = scraping.taken().collect();
         taken.into_iter().try_for_each(|taken| self.add(taken, recorder))?;
-        self.file.flush()
+        self.file.as_mut().map_or(Ok(()), ServerFile::flush)
     }
 
     /// Takes the last reading.
@@ -68,7 +66,7 @@ impl ServerCount {
         let Some(scraping) = self.scraping.take() else { return Ok(()) };
         let taken = scraping.finish();
         taken.into_iter().try_for_each(|taken| self.add(taken, recorder))?;
-        self.file.flush()
+        self.file.as_mut().map_or(Ok(()), ServerFile::flush)
     }
 
     fn add(&mut self, taken: Taken, recorder: &mut Recorder) -> Result<(), RecorderError> {
@@ -81,36 +79,38 @@ impl ServerCount {
             }
             self.counts.push(count);
         }
-        for (target, t_s, samples) in &taken.samples {
-            self.file.write(*t_s, t0_utc_ns, *target, samples)?;
+        if let Some(file) = &mut self.file {
+            for (target, t_s, samples) in &taken.samples {
+                file.write(*t_s, t0_utc_ns, *target, samples)?;
+            }
         }
         Ok(())
     }
 
-    /// What follows for the run in this folder, in words and for its manifest.
+    /// What follows for a run with these seconds, in words and for its manifest.
     pub(super) fn check(
         mut self,
-        folder: &Folder,
+        seconds: &[SecondCount],
         summary: &Summary,
         window: Window,
-    ) -> anyhow::Result<(Vec<String>, Value)> {
-        let client = client(&folder.file("timeline.csv"), summary)?;
+    ) -> (Vec<String>, Value) {
+        let client = client(seconds, summary);
         let from_s = window.warmup.as_secs_f64();
         let to_s = window.last_due.map_or(client.tok_by_second.len() as f64, Nanos::as_secs_f64);
-        let engines = self.engines.join(", ");
         let check = cross_check(&client, &self.counts, (from_s, to_s), self.moves);
-        let mut words = std::mem::take(&mut self.news);
+        let mut notices = std::mem::take(&mut self.news);
         let value = if let Some(check) = check {
-            words.push(format!("the server's own count: {}", verdict(&check)));
+            notices.push(format!("the server's own count: {}", verdict(&check)));
             manifest(&check)
         } else {
-            words.push(format!(
-                    "the server's own count ({engines}): not held against this run's, for want of a reading \
-                     before it or after it"
-                ));
+            notices.push(format!(
+                "the server's own count ({}): not held against this run's, for want of a reading before it or \
+                 after it",
+                self.engines.join(", ")
+            ));
             Value::Null
         };
-        Ok((words, value))
+        (notices, value)
     }
 }
 
@@ -137,26 +137,15 @@ fn second(before: Option<&Count>, count: &Count) -> Option<(u64, ServerSecond)> 
 }
 
 /// The run's own side.
-fn client(timeline: &Path, summary: &Summary) -> anyhow::Result<Client> {
-    let failed = || format!("failed to read {} back", timeline.display());
-    let mut file = csv::Reader::from_path(timeline).with_context(failed)?;
-    let header = file.headers().with_context(failed)?.clone();
-    let place = |name| header.iter().position(|column| column == name).with_context(failed);
-    let (tok, sent) = (place("output_tok")?, place("sent")?);
+fn client(seconds: &[SecondCount], summary: &Summary) -> Client {
     let all = &summary.all;
-    let mut client = Client {
+    Client {
         ok: all.count(Outcome::Ok),
         cut: all.count(Outcome::Incomplete) + all.count(Outcome::Timeout),
         resent: all.resent.unwrap_or(0),
-        ..Client::default()
-    };
-    for line in file.records() {
-        let line = line.with_context(failed)?;
-        let cell = |place: usize| line.get(place).and_then(|cell| cell.parse::<u64>().ok());
-        client.tok_by_second.push(cell(tok).with_context(failed)?);
-        client.sent += cell(sent).with_context(failed)?;
+        tok_by_second: seconds.iter().map(|second| second.output_tok).collect(),
+        sent: seconds.iter().map(|second| second.sent).sum(),
     }
-    Ok(client)
 }
 
 /// Both counts, and what follows.

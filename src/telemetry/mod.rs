@@ -12,6 +12,7 @@ pub mod figures;
 pub mod histogram;
 pub mod lifetime;
 pub mod models;
+pub mod monitored;
 pub mod reading;
 pub mod reading_error;
 pub mod remaining;
@@ -23,6 +24,7 @@ pub mod window;
 #[cfg(test)]
 mod tests;
 
+pub use monitored::{MonitorError, MonitoredServer};
 pub use reading::Reading;
 pub use reading_error::ReadingError;
 pub use scrape::{ScrapeError, Scraper};

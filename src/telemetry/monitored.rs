@@ -1,42 +1,73 @@
-//! A server that is watched: its page, its readings, and what was said of it.
+//! A server that is monitored: its page, its readings, and what was said of it.
 //!
 //! Deliberately absent: when readings are taken, and figures.
 
-use anyhow::bail;
-
-use super::link_args::LinkArgs;
-use super::reach::way;
-use crate::client::{Dial, Headers, Pages};
+use super::models::listed;
+use super::rules::Rules;
+use super::track::SeveralServers;
+use super::{Scraper, Track};
+use crate::client::url::UrlError;
+use crate::client::{Dial, Pages};
 use crate::clock::Clock;
-use crate::report::redact_url;
+use crate::redact::redact_url;
 use crate::server::metrics_url::metrics_url;
-use crate::telemetry::models::listed;
-use crate::telemetry::rules::Rules;
-use crate::telemetry::track::SeveralServers;
-use crate::telemetry::{Scraper, Track};
+use crate::server::{Address, Connection, ServerError};
+
+/// Why a server's page cannot be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum MonitorError {
+    /// A page that was named twice, or whose first reading failed.
+    #[error("{0}")]
+    Page(String),
+    /// Its URL.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// The way there.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// Several servers answer in turn.
+    #[error("{name}: {source}")]
+    Several {
+        /// Which page.
+        name: String,
+        /// What shows it.
+        source: SeveralServers,
+    },
+    /// A thread, a runtime or a timer.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
 
 /// Answers over connections of their own at the beginning: where load is balanced, they differ.
 const FIRST_ANSWERS: u32 = 3;
 
 /// Refuses pages of which one is named twice, in whatever spelling: its figures would count twice.
-pub(super) fn refuse_twice(urls: &[String]) -> anyhow::Result<()> {
+pub fn refuse_twice(urls: &[String]) -> Result<(), MonitorError> {
     let pages = pages(urls, true)?;
     let again = urls.iter().enumerate().find(|(at, _)| pages[..*at].contains(&pages[*at]));
     if let Some((_, url)) = again {
-        bail!("--metrics {} is given twice, and would be counted twice", redact_url(url));
+        return Err(MonitorError::Page(format!(
+            "--metrics {} is given twice, and would be counted twice",
+            redact_url(url)
+        )));
     }
     Ok(())
 }
 
 /// The URLs of servers without those whose page is that of one before.
-pub(super) fn distinct(urls: &[String]) -> anyhow::Result<Vec<String>> {
+pub fn distinct(urls: &[String]) -> Result<Vec<String>, MonitorError> {
     let pages = pages(urls, false)?;
     let is_new = |at: usize| !pages[..at].contains(&pages[at]);
     Ok(urls.iter().enumerate().filter(|(at, _)| is_new(*at)).map(|(_, url)| url.clone()).collect())
 }
 
 /// Host, port and path of each page.
-fn pages(urls: &[String], is_page: bool) -> anyhow::Result<Vec<(String, String)>> {
+fn pages(urls: &[String], is_page: bool) -> Result<Vec<(String, String)>, MonitorError> {
     let page = |url: &String| {
         let found = metrics_url(url, is_page)?;
         Ok((found.target.authority, found.path))
@@ -44,34 +75,36 @@ fn pages(urls: &[String], is_page: bool) -> anyhow::Result<Vec<(String, String)>
     urls.iter().map(page).collect()
 }
 
-/// A server that is watched.
-pub(super) struct Server {
-    pub(super) name: String,
+/// A server that is monitored.
+#[derive(Debug)]
+pub struct MonitoredServer {
+    /// What it may be called.
+    pub name: String,
     scraper: Scraper,
-    pub(super) track: Track,
+    /// Its readings.
+    pub track: Track,
     /// What was last said of it was about this; empty where nothing was.
     said: String,
 }
 
-impl Server {
+impl MonitoredServer {
     /// By the URL of the server, or of its page. Must be called inside a `LocalSet`.
-    pub(super) fn new(
+    pub fn new(
         url: &str,
         is_page: bool,
-        link: &LinkArgs,
-        headers: &Headers,
+        connection: &Connection,
         clock: &Clock,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, MonitorError> {
         let found = metrics_url(url, is_page)?;
         let authority = found.target.authority.clone();
-        let way = way(url, found.target, link, headers)?;
-        let pages = Pages::new(Dial::route(&way.route), way.head, authority, clock.clone());
+        let address = Address::new(url, found.target, connection)?;
+        let pages = Pages::new(Dial::route(&address.route), address.head, authority, clock.clone());
         let scraper = Scraper::new(pages, found.path, found.others);
-        Ok(Self { name: way.name, scraper, track: Track::default(), said: String::new() })
+        Ok(Self { name: address.name, scraper, track: Track::default(), said: String::new() })
     }
 
     /// Counts this model alone.
-    pub(super) fn only(&mut self, model: Option<String>) {
+    pub fn only(&mut self, model: Option<String>) {
         self.scraper.only(model);
     }
 
@@ -105,27 +138,27 @@ impl Server {
     }
 
     /// One more reading; what fails is a sample that is missing, but for servers in turn.
-    pub(super) async fn sample(&mut self) -> anyhow::Result<Option<String>> {
+    pub(super) async fn sample(&mut self) -> Result<Option<String>, MonitorError> {
         match self.read(false).await {
             Ok(news) => Ok(news),
             Err(Failed::Reading(words)) => {
                 Ok(self.news(words.clone(), Some(format!("no reading: {words}"))))
             }
             Err(Failed::Several(error)) => {
-                Err(anyhow::Error::new(error).context(self.name.clone()))
+                Err(MonitorError::Several { name: self.name.clone(), source: error })
             }
         }
     }
 
     /// Answers over connections of their own: where load is balanced, they differ.
-    pub(super) async fn first(&mut self) -> anyhow::Result<Option<String>> {
+    pub(super) async fn first(&mut self) -> Result<Option<String>, MonitorError> {
         let mut news = None;
         for _ in 0..FIRST_ANSWERS {
             match self.read(true).await {
                 Ok(words) => news = news.or(words),
-                Err(Failed::Reading(words)) => bail!("{}: {words}", self.name),
+                Err(Failed::Reading(words)) => return Err(MonitorError::Page(format!("{}: {words}", self.name))),
                 Err(Failed::Several(error)) => {
-                    return Err(anyhow::Error::new(error).context(self.name.clone()));
+                    return Err(MonitorError::Several { name: self.name.clone(), source: error });
                 }
             }
         }
@@ -133,7 +166,7 @@ impl Server {
     }
 
     /// By which its page is read, once one was.
-    pub(super) fn rules(&self) -> Option<&'static Rules> {
+    pub fn rules(&self) -> Option<&'static Rules> {
         self.track.rules()
     }
 }
