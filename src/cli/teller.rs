@@ -13,6 +13,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::console::{plain, say, try_print};
 use super::watch_words::Told;
 use crate::clock::Anchor;
+use crate::columns::unit::Plain;
+use crate::columns::{WriteCell, write_cells};
 use crate::report::{LineFile, RecorderError};
 use crate::telemetry::Window;
 use crate::telemetry::remaining::{Outlook, Unknown};
@@ -53,7 +55,9 @@ impl Teller {
     pub(super) fn write_into(&mut self, folder: &Path) -> anyhow::Result<()> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("failed to make the folder {}", folder.display()))?;
-        self.file = Some(LineFile::create(folder.join("watch.csv"), &Told::header())?);
+        let header = Told::header();
+        let header = |line: &mut Vec<u8>| write_cells(&header, line, WriteCell::<Plain>::write);
+        self.file = Some(LineFile::create(folder.join("watch.csv"), header)?);
         Ok(())
     }
 
@@ -126,7 +130,7 @@ impl Teller {
 
 /// A row, handed to the system at once; an error where nobody would find it.
 fn keep(file: &mut LineFile, told: &Told<'_>) -> Result<(), RecorderError> {
-    file.write(&told.row())?;
+    file.write(|line| write_cells(&told.row(), line, WriteCell::<Plain>::write))?;
     file.flush()?;
     file.check_is_there()
 }

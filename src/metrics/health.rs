@@ -5,9 +5,8 @@
 //! included, is no part of it. Deliberately absent: the exit code, and any reading of the machine.
 
 use super::client_figures::ClientFigures;
-use super::line::Line;
 use super::percentile::Percentile;
-use super::summary::{ALL, MEASURED, Summary};
+use super::summary::{ALL, MEASURED, Summary, SummaryLine};
 use crate::record::Outcome;
 use crate::units::Nanos;
 
@@ -187,7 +186,7 @@ impl ClientVerdict {
 }
 
 /// The 99th percentile, or the greatest value where they are too few for one.
-fn high(line: &Line) -> Option<(f64, &'static str)> {
+fn high(line: &SummaryLine) -> Option<(f64, &'static str)> {
     match line.percentile(Percentile::P99) {
         Some(ms) => Some((ms, "p99")),
         None => line.max.map(|ms| (ms, "max")),

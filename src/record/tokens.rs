@@ -4,6 +4,7 @@
 //! Exact for every event up to [`LIMIT`]; streams beyond it keep counting, and keep first and last,
 //! but their later gaps are no longer kept apart.
 
+use crate::columns::Word;
 use crate::units::Nanos;
 
 /// Token events kept apart per stream: 4 MiB of gaps. The longest answer in any known trace has
@@ -22,6 +23,11 @@ pub enum Kind {
     Reasoning,
     /// A tool-call fragment with a name or arguments.
     Tool,
+}
+
+impl Word for Kind {
+    const WORDS: &'static [(Self, &'static str)] =
+        &[(Self::Content, "content"), (Self::Reasoning, "reasoning"), (Self::Tool, "tool")];
 }
 
 /// Arrival times of the token events of one stream.

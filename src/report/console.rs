@@ -8,9 +8,9 @@ mod warnings;
 use std::fmt::Write as _;
 
 use self::warnings::{no_window, warnings};
+use super::number_format::{NONE, decimal, grouped, percent, rate, span};
 use super::own_error::OwnError;
-use super::words::{NONE, decimal, grouped, percent, rate, span};
-use crate::metrics::{ALL, Line, MEASURED, Percentile, Stat, Summary, Tally};
+use crate::metrics::{ALL, MEASURED, Percentile, Stat, Summary, SummaryLine, Tally};
 use crate::record::Outcome;
 use crate::units::Nanos;
 
@@ -226,7 +226,7 @@ impl Page {
             writeln!(self.text, "{NONE} too few values to bound it; needed: {needs}")
                 .expect("memory takes text");
         }
-        let falls_on_cut = |line: &Line| SHOWN.iter().any(|(p, _)| shown(line, *p) == CUT);
+        let falls_on_cut = |line: &SummaryLine| SHOWN.iter().any(|(p, _)| shown(line, *p) == CUT);
         if lines().any(|(_, line)| falls_on_cut(line)) {
             self.text.push_str(
                 "cut: the figure falls on a request that was ended before its value was known\n",
@@ -292,7 +292,7 @@ fn shortened(error: &str) -> String {
 /// Stands where a percentile falls on a value that was cut off.
 const CUT: &str = "cut";
 
-fn shown(line: &Line, percentile: Percentile) -> String {
+fn shown(line: &SummaryLine, percentile: Percentile) -> String {
     match line.percentile(percentile) {
         Some(ms) => decimal(ms),
         None if line.bounds(percentile) => CUT.to_owned(),
@@ -300,7 +300,7 @@ fn shown(line: &Line, percentile: Percentile) -> String {
     }
 }
 
-fn table_row(text: &mut String, name: &str, line: &Line, plus_minus: Option<f64>) {
+fn table_row(text: &mut String, name: &str, line: &SummaryLine, plus_minus: Option<f64>) {
     let [p50, p90, p99] = SHOWN.map(|(percentile, _)| shown(line, percentile));
     let max = line.max.map_or_else(|| NONE.to_owned(), decimal);
     let n = grouped(line.n.unwrap_or(0));
@@ -312,7 +312,7 @@ fn table_row(text: &mut String, name: &str, line: &Line, plus_minus: Option<f64>
     text.push('\n');
 }
 
-fn figures(line: &Line) -> (Option<u64>, Option<f64>, Option<f64>) {
+fn figures(line: &SummaryLine) -> (Option<u64>, Option<f64>, Option<f64>) {
     (line.n, line.mean, line.max)
 }
 
