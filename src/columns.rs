@@ -32,6 +32,12 @@ impl<F> Column<F> {
         self.doc.split_once("Empty: ").map_or(self.doc, |(meaning, _)| meaning).trim()
     }
 
+    /// The column without its cells, beside others.
+    #[must_use]
+    pub fn name_only(&self) -> Column<()> {
+        Column { name: self.name, unit: self.unit, doc: self.doc, cell: () }
+    }
+
     /// When the cell is empty; itself empty where it never is.
     #[must_use]
     pub fn empty(&self) -> &'static str {

@@ -49,6 +49,7 @@ use clap::{Parser, Subcommand};
 
 pub use args::RunArgs;
 pub use console::complain;
+pub use watch_words::watch_columns;
 
 /// Open-loop traffic replay for LLM servers.
 #[derive(Debug, Parser)]
