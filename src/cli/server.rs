@@ -44,7 +44,7 @@ impl Server {
         let keys = Keys::settle(&answers, args)?;
         let urls: Vec<String> = ways.iter().map(|way| way.name.clone()).collect();
         let manifest = report::Target::Server { urls };
-        let words = manifest.words();
+        let words = manifest.to_string();
         let preflights = Vec::new();
         let notices = Vec::new();
         Ok(Self { ways, answers, keys, preflights, notices, manifest, words, child: None })

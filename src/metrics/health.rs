@@ -4,6 +4,8 @@
 //! the time that arrivals waited for us where that is known. What a server does, stalls and bursts
 //! included, is no part of it. Deliberately absent: the exit code, and any reading of the machine.
 
+use std::fmt;
+
 use super::client_figures::ClientFigures;
 use super::percentile::Percentile;
 use super::summary::{ALL, MEASURED, Summary, SummaryLine};
@@ -173,15 +175,14 @@ impl ClientVerdict {
     pub fn word(&self) -> &'static str {
         if self.is_limited() { "limited" } else { "ok" }
     }
+}
 
-    /// The verdict with its reasons, in one line.
-    #[must_use]
-    pub fn words(&self) -> String {
+/// The verdict with its reasons, in one line.
+impl fmt::Display for ClientVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())?;
         let reasons: Vec<_> = self.limited.iter().chain(&self.warnings).cloned().collect();
-        if reasons.is_empty() {
-            return self.word().to_owned();
-        }
-        format!("{} ({})", self.word(), reasons.join("; "))
+        if reasons.is_empty() { Ok(()) } else { write!(f, " ({})", reasons.join("; ")) }
     }
 }
 

@@ -78,7 +78,7 @@ impl TokenTimes {
     }
 
     /// Notes how long the event pushed last lay in the kernel, where events' kinds are kept too.
-    pub fn lay(&mut self, rx_delay: Option<Nanos>) {
+    pub fn set_rx_delay(&mut self, rx_delay: Option<Nanos>) {
         let Some(kinds) = &self.kinds else { return };
         let delay = rx_delay.and_then(|delay| u32::try_from(delay.0).ok());
         if self.rx_delays.len() < kinds.len() {

@@ -9,38 +9,10 @@ use std::fmt::Write as _;
 
 use self::warnings::{no_window, warnings};
 use super::number_format::{NONE, decimal, grouped, percent, rate, span};
-use super::own_error::OwnError;
+use super::run_facts::{OwnError, RunFacts};
 use crate::metrics::{ALL, MEASURED, Percentile, Stat, Summary, SummaryLine, Tally};
 use crate::record::Outcome;
 use crate::units::Nanos;
-
-/// What the summary does not know about the run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RunFacts {
-    /// The run's name.
-    pub name: String,
-    /// Where requests went: a URL without secrets, or `built-in simulated server`.
-    pub target: String,
-    /// Model asked for.
-    pub model: Option<String>,
-    /// The folder with the results.
-    pub folder: Option<String>,
-    /// Whether the run was cut short.
-    pub interrupted: bool,
-    /// Why the run ended before its plan did, where it did.
-    pub stopped: Option<String>,
-    /// What helps where prompts have another length than asked for.
-    pub input_remedy: Option<String>,
-    /// No row shares its beginning with another one on purpose, so a prefix cache should give no more
-    /// than this for each: the chat template. `None` where rows do share.
-    pub cache_unasked_tok: Option<u32>,
-    /// The client's own error, where it was measured before the run.
-    pub own_error: Option<OwnError>,
-    /// Whether this client kept up, and why not.
-    pub client: Option<String>,
-    /// Further sentences for the end.
-    pub notices: Vec<String>,
-}
 
 /// The table's rows: metric, and what people call it.
 const TABLE: [(&str, &str); 8] = [
@@ -268,7 +240,7 @@ impl Page {
             let cached = grouped(all.cached_tok);
             notes.push(format!("{cached} prompt tokens came from the server's prefix cache"));
         }
-        notes.extend(facts.own_error.as_ref().map(OwnError::words));
+        notes.extend(facts.own_error.as_ref().map(OwnError::legend));
         notes.extend(facts.notices.iter().cloned());
         for note in notes {
             writeln!(self.text, "note: {note}").expect("memory takes text");

@@ -67,7 +67,7 @@ pub fn rebuild(folder: &Folder) -> Result<Rebuilt, RebuildError> {
     let begin = window_begin(folder)?;
     let warmup = begin.unwrap_or_else(|| marks.guessed_begin(&mut notices));
     let mut metrics = Metrics::new(Window { warmup, last_due: marks.last_due });
-    let mut told = Told::default();
+    let mut told = Coverage::default();
     each_row(folder, |row| {
         metrics.add_row(&row);
         told.rows += 1;
@@ -95,7 +95,7 @@ pub fn rebuild(folder: &Folder) -> Result<Rebuilt, RebuildError> {
 
 /// How much a file tells of.
 #[derive(Debug, Default)]
-struct Told {
+struct Coverage {
     rows: u64,
     gaps: u64,
 }
@@ -108,7 +108,7 @@ fn gaps_of(row: &Row) -> u64 {
 }
 
 /// Where rows and pieces do not tell of the same.
-fn shortfall(rows: &Told, pieces: &Told) -> Vec<String> {
+fn shortfall(rows: &Coverage, pieces: &Coverage) -> Vec<String> {
     let mut notices = Vec::new();
     let missing = rows.rows.saturating_sub(pieces.rows);
     if missing > 0 {
@@ -208,11 +208,11 @@ fn add_pieces(
     folder: &Folder,
     metrics: &mut Metrics,
     notices: &mut Vec<String>,
-) -> Result<Option<Told>, RebuildError> {
+) -> Result<Option<Coverage>, RebuildError> {
     let path = folder.file(INTERVALS);
     let Some((lines, torn)) = whole_lines(&path)? else { return Ok(None) };
     let wrong = |source| RebuildError::Csv { path: path.clone(), source };
-    let mut told = Told::default();
+    let mut told = Coverage::default();
     let pieces = read_intervals(lines).map_err(wrong)?;
     let torn_piece = until_torn(pieces, |piece| {
         if let Piece::Interval(interval) = piece {

@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::console::RunFacts;
 use super::manifest::{WindowFacts, outcome_counts};
 use super::redact::redact_text;
+use super::run_facts::RunFacts;
 use super::summary_csv::line_json;
 use crate::metrics::Summary;
 
