@@ -14,6 +14,7 @@
 //! | room | what it is for |
 //! |---|---|
 //! | [`units`] | exact time and speed, as integers |
+//! | [`columns`] | a CSV file as one list of columns: header, writer, reader and documentation |
 //! | [`clock`] | the only place that reads time; real or virtual |
 //! | [`machine`] | what the machine tells of itself and of this process; descriptors ready before `t0` |
 //! | [`trace`] | what was asked, and when: rows, and the files they come from |
@@ -57,6 +58,7 @@
 pub mod cli;
 pub mod client;
 pub mod clock;
+pub mod columns;
 pub mod lab;
 pub mod machine;
 pub mod metrics;

@@ -46,6 +46,7 @@ use crate::machine::disk;
 
 pub use args::RunArgs;
 pub use console::complain;
+pub use watch_words::watch_columns;
 
 /// Open-loop traffic replay for LLM servers.
 #[derive(Debug, Parser)]

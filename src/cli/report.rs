@@ -72,7 +72,7 @@ fn facts(folder: &Folder, summary: &Summary) -> RunFacts {
         ));
     }
     let client = client_words(&manifest.verdicts["client"]);
-    let target = manifest.target.map_or(facts.target, |target| target.words());
+    let target = manifest.target.map_or(facts.target, |target| target.to_string());
     let interrupted = manifest.interrupted;
     let stopped = manifest.stopped.filter(|_| !interrupted);
     let (model, own_error) = (manifest.model, manifest.calibration);
@@ -107,5 +107,5 @@ fn client_words(verdict: &serde_json::Value) -> Option<String> {
         let reasons = verdict[name].as_array().into_iter().flatten();
         reasons.filter_map(|reason| reason.as_str().map(str::to_owned)).collect()
     };
-    Some(ClientVerdict { limited: list("limited"), warnings: list("warnings") }.words())
+    Some(ClientVerdict { limited: list("limited"), warnings: list("warnings") }.to_string())
 }

@@ -11,8 +11,10 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::console::{plain, say, try_print};
-use super::watch_words::Told;
+use super::watch_words::{Told, watch_columns};
 use crate::clock::Anchor;
+use crate::columns::unit::Plain;
+use crate::columns::{WriteCell, write_cells, write_header};
 use crate::report::{LineFile, RecorderError};
 use crate::telemetry::Window;
 use crate::telemetry::remaining::{Outlook, Unknown};
@@ -53,7 +55,8 @@ impl Teller {
     pub(super) fn write_into(&mut self, folder: &Path) -> anyhow::Result<()> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("failed to make the folder {}", folder.display()))?;
-        self.file = Some(LineFile::create(folder.join("watch.csv"), &Told::header())?);
+        let header = |line: &mut Vec<u8>| write_header(&watch_columns(), line);
+        self.file = Some(LineFile::create(folder.join("watch.csv"), header)?);
         Ok(())
     }
 
@@ -126,7 +129,7 @@ impl Teller {
 
 /// A row, handed to the system at once; an error where nobody would find it.
 fn keep(file: &mut LineFile, told: &Told<'_>) -> Result<(), RecorderError> {
-    file.write(&told.row())?;
+    file.write(|line| write_cells(&told.row(), line, WriteCell::<Plain>::write))?;
     file.flush()?;
     file.check_is_there()
 }

@@ -2,11 +2,12 @@
 //!
 //! Deliberately absent: asking, and time.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::clock::Utc;
+use crate::columns::{Column, columns};
 use crate::report::{NONE, grouped, percent, span};
-use crate::telemetry::figures::{basis, figures};
+use crate::telemetry::figures::{FIGURES, basis};
 use crate::telemetry::histogram::Percentile;
 use crate::telemetry::remaining::{Length, Outlook, Unknown};
 use crate::telemetry::rules::{Counter, Gauge, Latency, Moves, Rules, Stepping};
@@ -25,87 +26,82 @@ pub(super) struct Told<'a> {
     pub(super) notes: &'a [String],
 }
 
-/// Columns that are not [`figures`], before and behind them.
-const BEFORE: [&str; 2] = ["t_s", "utc"];
-const BEHIND: [&str; 8] = [
-    "generation_basis",
-    "left_samples",
-    "left_s",
-    "left_low_s",
-    "left_high_s",
-    "notes",
-    "left_mean_tok",
-    "left_basis",
-];
+columns! {
+    /// Columns before [`FIGURES`].
+    const BEFORE: |told: &Told<'_>| -> Value {
+        /// End of the window, from the beginning of the watch.
+        "t_s" in S = json!(told.t.as_secs_f64());
+        /// The same by the wall clock.
+        "utc" = json!(told.utc.rfc3339());
+    }
+}
+
+columns! {
+    /// Columns behind them.
+    const BEHIND: |told: &Told<'_>| -> Value {
+        /// What `generation_tok_s` is from: a count that moves `per_step`, `per_interval` or `per_finished`, or an estimate from `steps`. Empty: it is.
+        "generation_basis" = json!(told.window.and_then(|window| window.generation.as_ref()).map(basis));
+        /// Samples still to finish (`--until`). Empty: not asked, or not known; so are all that begin with `left`.
+        "left_samples" = told.left(|left| Some(left.samples));
+        /// Time that they take.
+        "left_s" in S = told.left(|left| Some(left.left_s));
+        /// Lower end of its 95% interval.
+        "left_low_s" in S = told.left(|left| Some(left.between_s.0));
+        /// Upper end. Empty: unbounded.
+        "left_high_s" in S = told.left(|left| left.between_s.1);
+        /// What a reader should know of the window, with `; ` between. Empty: nothing.
+        "notes" = json!(told.notes);
+        /// Mean length of an answer that `left_s` was reckoned with.
+        "left_mean_tok" in Tok = told.left(|left| Some(left.mean_tok));
+        /// How that length is known: `given`, `since_start` or `watched`.
+        "left_basis" = json!(told.outlook.as_ref().and_then(|left| left.as_ref().ok()).map(|left| {
+            match left.length {
+                Length::Given => "given",
+                Length::SinceStart { .. } => "since_start",
+                Length::Watched { .. } => "watched",
+            }
+        }));
+    }
+}
+
+/// The columns of `watch.csv`, in order.
+#[must_use]
+pub fn watch_columns() -> Vec<Column<()>> {
+    let (before, behind) =
+        (BEFORE.iter().map(Column::name_only), BEHIND.iter().map(Column::name_only));
+    before.chain(FIGURES.iter().map(Column::name_only)).chain(behind).collect()
+}
 
 impl Told<'_> {
-    /// Names of the columns.
-    pub(super) fn header() -> Vec<&'static str> {
-        let names = figures(&Window::default()).into_iter().map(|(name, _)| name);
-        BEFORE.into_iter().chain(names).chain(BEHIND).collect()
+    fn left(&self, figure: impl Fn(&Outlook) -> Option<f64>) -> Value {
+        json!(self.outlook.as_ref().and_then(|left| figure(left.as_ref().ok()?)).map(plain))
     }
 
-    fn figures(&self) -> Vec<(&'static str, Option<f64>)> {
-        match self.window {
-            Some(window) => figures(window),
-            None => figures(&Window::default()).into_iter().map(|(name, _)| (name, None)).collect(),
-        }
-    }
-
-    fn basis(&self) -> Option<&'static str> {
-        self.window?.generation.as_ref().map(basis)
-    }
-
-    fn left(&self) -> [Option<f64>; 4] {
-        match &self.outlook {
-            Some(Ok(Outlook { samples, left_s, between_s: (low, high), .. })) => {
-                [Some(*samples), Some(*left_s), Some(*low), *high]
-            }
-            _ => [None; 4],
-        }
-    }
-
-    /// The mean length that was reckoned with, and by what it is known.
-    fn left_length(&self) -> (Option<f64>, Option<&'static str>) {
-        let Some(Ok(outlook)) = &self.outlook else { return (None, None) };
-        let basis = match outlook.length {
-            Length::Given => "given",
-            Length::SinceStart { .. } => "since_start",
-            Length::Watched { .. } => "watched",
+    /// Names of the columns, and what stands in them.
+    fn cells(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        let own = |columns: &'static [Column<fn(&Told<'_>) -> Value>]| {
+            columns.iter().map(|column| (column.name, (column.cell)(self)))
         };
-        (Some(outlook.mean_tok), Some(basis))
+        let figures = FIGURES
+            .iter()
+            .map(|figure| (figure.name, json!(self.window.and_then(figure.cell).map(plain))));
+        own(BEFORE).chain(figures).chain(own(BEHIND))
     }
 
     /// A row of `watch.csv`.
     pub(super) fn row(&self) -> Vec<String> {
-        let number =
-            |value: Option<f64>| value.map_or_else(String::new, |value| plain(value).to_string());
-        let mut row = vec![seconds(self.t), self.utc.rfc3339()];
-        row.extend(self.figures().into_iter().map(|(_, value)| number(value)));
-        row.push(self.basis().unwrap_or_default().to_owned());
-        row.extend(self.left().map(number));
-        row.push(self.notes.join("; "));
-        let (mean_tok, basis) = self.left_length();
-        row.extend([number(mean_tok), basis.unwrap_or_default().to_owned()]);
-        row
+        let text = |(name, value): (&str, Value)| match value {
+            _ if name == "t_s" => format!("{:.3}", self.t.as_secs_f64()),
+            Value::String(text) => text,
+            Value::Array(_) => self.notes.join("; "),
+            figure => figure.as_f64().map_or_else(String::new, |figure| figure.to_string()),
+        };
+        self.cells().map(text).collect()
     }
 
     /// One line of JSON.
     pub(super) fn json(&self) -> String {
-        let mut object = Map::new();
-        object.insert("t_s".to_owned(), json!(self.t.as_secs_f64()));
-        object.insert("utc".to_owned(), json!(self.utc.rfc3339()));
-        for (name, value) in self.figures() {
-            object.insert(name.to_owned(), value.map_or(Value::Null, |value| json!(plain(value))));
-        }
-        object.insert("generation_basis".to_owned(), json!(self.basis()));
-        for (name, value) in BEHIND[1..5].iter().zip(self.left()) {
-            object.insert((*name).to_owned(), json!(value.map(plain)));
-        }
-        object.insert("notes".to_owned(), json!(self.notes));
-        let (mean_tok, basis) = self.left_length();
-        object.insert("left_mean_tok".to_owned(), json!(mean_tok.map(plain)));
-        object.insert("left_basis".to_owned(), json!(basis));
+        let object = self.cells().map(|(name, value)| (name.to_owned(), value)).collect();
         format!("{}\n", Value::Object(object))
     }
 
@@ -254,10 +250,6 @@ fn time(seconds: f64) -> String {
     span(Nanos(whole(seconds * NS_PER_S as f64)))
 }
 
-fn seconds(t: Nanos) -> String {
-    format!("{:.3}", t.as_secs_f64())
-}
-
 /// Six decimals are enough, and no noise.
 fn plain(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
@@ -265,6 +257,8 @@ fn plain(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Map;
+
     use super::*;
     use crate::telemetry::histogram::{Bound, Histogram};
 
@@ -329,7 +323,7 @@ mod tests {
     #[test]
     fn a_row_has_a_cell_for_each_column_and_empty_ones_for_what_is_not_known() {
         let window = window();
-        let columns = Told::header();
+        let columns: Vec<_> = watch_columns().iter().map(|column| column.name).collect();
         for told in [told(Some(&window)), told(None)] {
             assert_eq!(told.row().len(), columns.len());
         }
@@ -356,7 +350,7 @@ mod tests {
         let window = window();
         let text = told(Some(&window)).json();
         let object: Map<String, Value> = serde_json::from_str(&text).expect("JSON");
-        let mut columns = Told::header();
+        let mut columns: Vec<_> = watch_columns().iter().map(|column| column.name).collect();
         columns.sort_unstable();
         assert_eq!(object.keys().map(String::as_str).collect::<Vec<_>>(), columns);
         assert_eq!((&object["running"], &object["waiting"]), (&json!(200.0), &Value::Null));

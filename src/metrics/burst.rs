@@ -30,7 +30,7 @@ const TOLD_SHARE: f64 = 0.1;
 /// What a reader of the figures should know: that streams came in bursts, by whose clock, and what likely
 /// makes them. Nothing where this client may have made them itself.
 #[must_use]
-pub fn words(summary: &Summary, client: &ClientVerdict) -> Option<String> {
+pub fn warning(summary: &Summary, client: &ClientVerdict) -> Option<String> {
     let share = summary.line("bursty_share", MEASURED)?.mean?;
     let is_stamped = summary.line("rx_delay_ms", MEASURED)?.n? > 0;
     if share < TOLD_SHARE || (client.is_limited() && !is_stamped) {
@@ -111,7 +111,7 @@ mod tests {
             metrics.add(&Row::of(&record, Nanos::ZERO), &record);
         }
         let summary = metrics.finish();
-        words(&summary, &ClientVerdict::of(&summary, HealthFacts::default()))
+        warning(&summary, &ClientVerdict::of(&summary, HealthFacts::default()))
     }
 
     #[test]

@@ -6,11 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::distribution::Basis;
-use super::line::Line;
 use super::metric::Unit;
 use super::percentile::Percentile;
-use super::summary::{ALL, Summary};
+use super::summary::{ALL, Summary, SummaryLine};
+use super::values::Basis;
 use crate::units::Nanos;
 
 /// Figures of the whole run. `None` where the system does not tell.
@@ -79,10 +78,10 @@ pub fn kept(value: f64) -> f64 {
 }
 
 impl ClientFigures {
-    fn lines(&self) -> Vec<Line> {
+    fn lines(&self) -> Vec<SummaryLine> {
         let scope = ALL.into();
         let single = |name: &str, unit: Unit, value: Option<f64>| {
-            Line::single(&format!("client_{name}"), &scope, unit, None, value)
+            SummaryLine::single(&format!("client_{name}"), &scope, unit, None, value)
         };
         let count = |value: Option<u64>| value.map(|n| n as f64);
         let mut heartbeat = single("heartbeat_ms", Unit::Ms, None);

@@ -9,33 +9,10 @@
 use super::binomial;
 use super::percentile::Percentile;
 use super::pool::{Pool, Squares};
-use super::values::Values;
+use super::values::{Basis, Values};
 
 /// Values kept exactly; beyond, they go into a histogram. 8 MB.
 pub const EXACT_LIMIT: usize = 1_000_000;
-
-/// Largest relative error of a percentile on the basis `histogram` (three significant digits).
-pub const HISTOGRAM_ERROR: f64 = 0.001;
-
-/// How percentiles were found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// From the values themselves.
-    Exact,
-    /// From a histogram, within [`HISTOGRAM_ERROR`].
-    Histogram,
-}
-
-impl Basis {
-    /// The word in `summary.csv`.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Histogram => "histogram",
-        }
-    }
-}
 
 /// Where values that were cut off by us rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -241,6 +218,7 @@ impl Distribution {
 
 #[cfg(test)]
 mod tests {
+    use super::super::values::HISTOGRAM_ERROR;
     use super::*;
     use proptest::prelude::*;
 
@@ -325,9 +303,9 @@ mod tests {
         ) {
             let rank = if below { CensoredRank::Below } else { CensoredRank::Above };
             let mut exact = of(&values, censored, rank, 1_000);
-            for (percentile, name) in Percentile::REPORTED {
+            for percentile in Percentile::REPORTED {
                 let wanted = oracle(&values, censored, rank, percentile);
-                prop_assert_eq!(exact.percentile(percentile), wanted, "{}", name);
+                prop_assert_eq!(exact.percentile(percentile), wanted, "{:?}", percentile);
             }
         }
 
@@ -340,7 +318,7 @@ mod tests {
             let values: Vec<u64> = values.iter().map(|value| value >> shift).collect();
             let mut exact = of(&values, censored, CensoredRank::Above, 1_000);
             let mut rough = of(&values, censored, CensoredRank::Above, 10);
-            for (percentile, _) in Percentile::REPORTED {
+            for percentile in Percentile::REPORTED {
                 match (exact.percentile(percentile), rough.percentile(percentile)) {
                     (Some(a), Some(b)) => {
                         prop_assert!(a.abs_diff(b) as f64 <= a as f64 * HISTOGRAM_ERROR, "{} {}", a, b);
@@ -367,7 +345,7 @@ mod tests {
             prop_assert_eq!(merged.mean(), once.mean());
             let (a, b) = (merged.std().unwrap_or(0.0), once.std().unwrap_or(0.0));
             prop_assert!((a - b).abs() <= 1e-9 * b.max(1.0), "{} {}", a, b);
-            for (percentile, _) in Percentile::REPORTED {
+            for percentile in Percentile::REPORTED {
                 match (once.percentile(percentile), merged.percentile(percentile)) {
                     (Some(a), Some(b)) => {
                         prop_assert!(a.abs_diff(b) as f64 <= a as f64 * HISTOGRAM_ERROR, "{} {}", a, b);

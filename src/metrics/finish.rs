@@ -2,27 +2,37 @@
 
 use std::sync::Arc;
 
-use super::distribution::{Basis, Distribution};
+use super::distribution::Distribution;
 use super::gather::Metrics;
 use super::ledger::{Account, Booked};
-use super::line::{Interval, Line};
 use super::metric::{Metric, Unit};
 use super::part::{Part, Pooled};
-use super::summary::{ALL, MEASURED, Summary};
+use super::summary::{ALL, MEASURED, MedianInterval, Summary, SummaryLine};
 use super::tally::Tally;
+use super::values::Basis;
 use crate::record::Outcome;
 use crate::units::Nanos;
 
 /// The lines of each scope, while they are made: metric by metric, so that only one metric's values
 /// are ever in memory twice.
 struct Scopes {
-    measured: (Arc<str>, Vec<Line>),
-    all: (Arc<str>, Vec<Line>),
+    measured: (Arc<str>, Vec<SummaryLine>),
+    all: (Arc<str>, Vec<SummaryLine>),
     /// By place in `Metrics::measured`; rows without a class (place 0) have no scope of their own.
-    classes: Vec<Option<(Arc<str>, Vec<Line>)>>,
+    classes: Vec<Option<(Arc<str>, Vec<SummaryLine>)>>,
 }
 
-pub(super) fn summary(metrics: Metrics) -> Summary {
+impl Metrics {
+    /// The figures of everything added.
+    #[must_use]
+    pub fn finish(mut self) -> Summary {
+        self.close();
+        self.take_intervals(true);
+        summary(self)
+    }
+}
+
+fn summary(metrics: Metrics) -> Summary {
     let behind = metrics.backlog.worst();
     let Metrics { window, marks, classes, mut warmup, mut measured, booked, exact, .. } = metrics;
     let mut scopes = Scopes {
@@ -51,7 +61,7 @@ pub(super) fn summary(metrics: Metrics) -> Summary {
     scopes.all.1.push(total_rate(&scopes.all.0, &warmup, &measured, marks.last_token));
     counts(&mut scopes.all.1, &scopes.all.0, &all);
     let rows_behind = behind.map(|behind| behind.rows as f64);
-    let line = Line::single("send_backlog", &scopes.all.0, Unit::Count, None, rows_behind);
+    let line = SummaryLine::single("send_backlog", &scopes.all.0, Unit::Count, None, rows_behind);
     scopes.all.1.push(line);
     Summary {
         warmup: window.warmup,
@@ -70,12 +80,12 @@ impl Scopes {
     fn metric(&mut self, metric: Metric, measured: &mut [Part], warmup: &mut Part) {
         let place = metric as usize;
         let interval = match metric.unit() {
-            Unit::Ms => Interval::OfMedian,
-            _ => Interval::None,
+            Unit::Ms => MedianInterval::Told,
+            _ => MedianInterval::None,
         };
         let take = |part: &mut Part| std::mem::take(&mut part.by_metric[place]);
         let line = |scope: &Arc<str>, values: &mut Distribution| {
-            Line::of(metric.name(), scope, metric.unit(), values, interval)
+            SummaryLine::of(metric.name(), scope, metric.unit(), values, interval)
         };
         let mut union = Distribution::new(metric.censored_rank());
         for (class, part) in self.classes.iter_mut().zip(measured) {
@@ -93,11 +103,11 @@ impl Scopes {
     /// The metrics pooled over tokens.
     fn pools(&mut self, measured: &mut [Part], warmup: &mut Part) {
         let line = |name: &str, scope: &Arc<str>, values: &mut Distribution| {
-            Line::of(name, scope, Unit::Ms, values, Interval::None)
+            SummaryLine::of(name, scope, Unit::Ms, values, MedianInterval::None)
         };
-        let describe = |(scope, lines): &mut (Arc<str>, Vec<Line>), pooled: &mut Pooled| {
+        let describe = |(scope, lines): &mut (Arc<str>, Vec<SummaryLine>), pooled: &mut Pooled| {
             let share = |name: &str, n: u64, share: Option<f64>| {
-                Line::single(name, scope, Unit::Share, Some(n), share)
+                SummaryLine::single(name, scope, Unit::Share, Some(n), share)
             };
             let Pooled { gap, itl, streams } = pooled;
             let (shared, n) = (gap.zeros(), gap.n());
@@ -142,7 +152,7 @@ impl Scopes {
         tally
     }
 
-    fn into_lines(self) -> Vec<Line> {
+    fn into_lines(self) -> Vec<SummaryLine> {
         let mut classes: Vec<_> = self.classes.into_iter().flatten().collect();
         classes.sort_by(|a, b| a.0.cmp(&b.0));
         let mut lines = self.measured.1;
@@ -164,14 +174,14 @@ struct Rates {
 }
 
 impl Rates {
-    fn lines(self, lines: &mut Vec<Line>, scope: &Arc<str>, tally: &Tally, tokens: Booked) {
+    fn lines(self, lines: &mut Vec<SummaryLine>, scope: &Arc<str>, tally: &Tally, tokens: Booked) {
         let over = |n: u64, length: Option<Nanos>| length.map(|span| n as f64 / span.as_secs_f64());
         let per_s = |n: u64| over(n, self.length);
         let mut token_rate = |name: &str, account: Account| {
             let n = tokens.of(account);
             let known = account != Account::Input || tokens.of(Account::Uncounted) == 0;
             let value = if known { per_s(n) } else { None };
-            let mut line = Line::single(name, scope, Unit::TokS, Some(n), value);
+            let mut line = SummaryLine::single(name, scope, Unit::TokS, Some(n), value);
             line.basis = self.basis;
             lines.push(line);
         };
@@ -180,10 +190,10 @@ impl Rates {
         token_rate("wasted_tok_s", Account::Wasted);
         let finished = tokens.of(Account::Finished);
         for (name, n) in [("request_s", finished), ("offered_s", tally.due())] {
-            lines.push(Line::single(name, scope, Unit::ReqS, Some(n), per_s(n)));
+            lines.push(SummaryLine::single(name, scope, Unit::ReqS, Some(n), per_s(n)));
         }
         let sent = over(tally.sent, self.sent_length);
-        lines.push(Line::single("sent_s", scope, Unit::ReqS, Some(tally.sent), sent));
+        lines.push(SummaryLine::single("sent_s", scope, Unit::ReqS, Some(tally.sent), sent));
     }
 }
 
@@ -194,19 +204,19 @@ fn total_rate(
     warmup: &Part,
     measured: &[Part],
     last_token: Option<Nanos>,
-) -> Line {
+) -> SummaryLine {
     let n = measured.iter().map(|part| part.kept_tok).sum::<u64>() + warmup.kept_tok;
     let value =
         last_token.filter(|last| *last > Nanos::ZERO).map(|last| n as f64 / last.as_secs_f64());
-    Line::single("output_tok_s_total", scope, Unit::TokS, Some(n), value)
+    SummaryLine::single("output_tok_s_total", scope, Unit::TokS, Some(n), value)
 }
 
 /// The error rate, and the rows by outcome.
-fn counts(lines: &mut Vec<Line>, scope: &Arc<str>, tally: &Tally) {
+fn counts(lines: &mut Vec<SummaryLine>, scope: &Arc<str>, tally: &Tally) {
     let due = Some(tally.due());
-    lines.push(Line::single("error_rate", scope, Unit::Share, due, tally.error_rate()));
+    lines.push(SummaryLine::single("error_rate", scope, Unit::Share, due, tally.error_rate()));
     let mut count = |name: &str, n: u64| {
-        lines.push(Line::single(name, scope, Unit::Count, None, Some(n as f64)));
+        lines.push(SummaryLine::single(name, scope, Unit::Count, None, Some(n as f64)));
     };
     count("requests", tally.rows());
     if let Some(times) = tally.resent {

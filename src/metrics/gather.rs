@@ -9,12 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::backlog::Backlog;
-use super::finish;
 use super::interval::{Interval, IntervalPhase, Key, Pending, Quantity};
 use super::ledger::{Account, Booked, Ledger, Settled, spread};
 use super::part::{Part, limit};
 use super::pool::Pool;
-use super::summary::Summary;
 use crate::record::{Outcome, Phase, Row, StreamRecord};
 use crate::units::Nanos;
 
@@ -142,14 +140,6 @@ impl Metrics {
         self.outputs.close(&mut |settled| pending.count_tokens(settled));
         let booked = &mut self.booked;
         self.inputs.close(&mut |settled| book_input(booked, settled));
-    }
-
-    /// The figures of everything added.
-    #[must_use]
-    pub fn finish(mut self) -> Summary {
-        self.close();
-        self.take_intervals(true);
-        finish::summary(self)
     }
 
     fn absorb(&mut self, key: Key, pool: &Pool) {

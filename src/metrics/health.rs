@@ -4,10 +4,11 @@
 //! the time that arrivals waited for us where that is known. What a server does, stalls and bursts
 //! included, is no part of it. Deliberately absent: the exit code, and any reading of the machine.
 
+use std::fmt;
+
 use super::client_figures::ClientFigures;
-use super::line::Line;
 use super::percentile::Percentile;
-use super::summary::{ALL, MEASURED, Summary};
+use super::summary::{ALL, MEASURED, Summary, SummaryLine};
 use crate::record::Outcome;
 use crate::units::Nanos;
 
@@ -174,20 +175,19 @@ impl ClientVerdict {
     pub fn word(&self) -> &'static str {
         if self.is_limited() { "limited" } else { "ok" }
     }
+}
 
-    /// The verdict with its reasons, in one line.
-    #[must_use]
-    pub fn words(&self) -> String {
+/// The verdict with its reasons, in one line.
+impl fmt::Display for ClientVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())?;
         let reasons: Vec<_> = self.limited.iter().chain(&self.warnings).cloned().collect();
-        if reasons.is_empty() {
-            return self.word().to_owned();
-        }
-        format!("{} ({})", self.word(), reasons.join("; "))
+        if reasons.is_empty() { Ok(()) } else { write!(f, " ({})", reasons.join("; ")) }
     }
 }
 
 /// The 99th percentile, or the greatest value where they are too few for one.
-fn high(line: &Line) -> Option<(f64, &'static str)> {
+fn high(line: &SummaryLine) -> Option<(f64, &'static str)> {
     match line.percentile(Percentile::P99) {
         Some(ms) => Some((ms, "p99")),
         None => line.max.map(|ms| (ms, "max")),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::burst::came_in_bursts;
 use super::pool::Pool;
+use crate::columns::Word;
 use crate::record::{Outcome, Row, StreamRecord, TokenSource};
 use crate::units::{NS_PER_S, Nanos};
 
@@ -69,25 +70,13 @@ pub struct Interval {
     pub pool: Pool,
 }
 
-impl IntervalPhase {
-    const WORDS: [(Self, &str); 3] =
-        [(Self::Warmup, "warmup"), (Self::Measured, "measured"), (Self::Drain, "drain")];
-
-    /// The word in `intervals.csv`.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(phase, _)| *phase == self).map_or("", |(_, word)| word)
-    }
-
-    /// Reads it back.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(_, w)| *w == word).map(|(phase, _)| *phase)
-    }
+impl Word for IntervalPhase {
+    const WORDS: &'static [(Self, &'static str)] =
+        &[(Self::Warmup, "warmup"), (Self::Measured, "measured"), (Self::Drain, "drain")];
 }
 
-impl Quantity {
-    const WORDS: [(Self, &str); 9] = [
+impl Word for Quantity {
+    const WORDS: &'static [(Self, &'static str)] = &[
         (Self::Gap, "gap_ms"),
         (Self::GapItl, "gap_itl_ms"),
         (Self::Itl, "itl_ms"),
@@ -98,19 +87,9 @@ impl Quantity {
         (Self::Bursty, "bursty_streams"),
         (Self::Rows, "rows"),
     ];
+}
 
-    /// The word in `intervals.csv`.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(quantity, _)| *quantity == self).map_or("", |(_, word)| word)
-    }
-
-    /// Reads it back.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(_, w)| *w == word).map(|(quantity, _)| *quantity)
-    }
-
+impl Quantity {
     /// Whether it is a histogram of times, not a plain count.
     #[must_use]
     pub fn is_times(self) -> bool {

@@ -3,6 +3,7 @@
 //! This file decides what is measured, what is cut off and what does not apply. It keeps nothing.
 
 use super::distribution::CensoredRank;
+use crate::columns::Word;
 use crate::record::{Outcome, Row};
 use crate::units::NS_PER_S;
 
@@ -28,21 +29,19 @@ pub enum Unit {
     Cores,
 }
 
-impl Unit {
-    /// The word in `summary.csv`.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Ms => "ms",
-            Self::Tok => "tok",
-            Self::TokS => "tok/s",
-            Self::ReqS => "req/s",
-            Self::Share => "share",
-            Self::Count => "count",
-            Self::Cores => "cores",
-        }
-    }
+impl Word for Unit {
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (Self::Ms, "ms"),
+        (Self::Tok, "tok"),
+        (Self::TokS, "tok/s"),
+        (Self::ReqS, "req/s"),
+        (Self::Share, "share"),
+        (Self::Count, "count"),
+        (Self::Cores, "cores"),
+    ];
+}
 
+impl Unit {
     /// How many kept integers make one of the unit.
     pub(super) fn parts(self) -> f64 {
         match self {

@@ -7,7 +7,6 @@
 pub mod csv;
 mod outcome;
 mod row;
-mod saved_text;
 mod stall;
 mod tokens;
 
@@ -15,11 +14,13 @@ use std::sync::Arc;
 
 pub use outcome::Outcome;
 pub use row::{Phase, Row, TokenSource};
-pub use saved_text::SavedText;
 pub use stall::{ReaderPace, Stalls};
 pub use tokens::{Kind, TokenTimes};
 
 use crate::units::Nanos;
+
+/// Bytes kept of each kind of text.
+const TEXT_LIMIT_BYTES: usize = 1 << 20;
 
 /// One due request: what was asked, what happened, and when. One record, however often it was sent.
 #[derive(Clone, Debug, Default)]
@@ -88,6 +89,33 @@ pub struct TextTok {
     pub reasoning_tok: u64,
 }
 
+/// What an answer said, kept only on demand, to see whether it is garbage. Bounded: a stream that never ends
+/// must not fill memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SavedText {
+    /// Content, text and refusals.
+    pub text: String,
+    /// Reasoning.
+    pub reasoning: String,
+    /// Names and arguments of tool calls, one a line.
+    pub tool: String,
+    /// More came than is kept.
+    pub is_cut: bool,
+}
+
+impl SavedText {
+    /// Cuts what has grown beyond the limit.
+    pub fn clip(&mut self) {
+        for text in [&mut self.text, &mut self.reasoning, &mut self.tool] {
+            if text.len() > TEXT_LIMIT_BYTES {
+                let end = (0..=TEXT_LIMIT_BYTES).rev().find(|at| text.is_char_boundary(*at));
+                text.truncate(end.unwrap_or(0));
+                self.is_cut = true;
+            }
+        }
+    }
+}
+
 /// Token counts as a server reports them. The last one seen counts; they are never summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -101,4 +129,17 @@ pub struct Usage {
     pub reasoning_tok: Option<u64>,
     /// True when it came on a chunk before the end of the answer: a running count.
     pub running: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_without_end_is_cut_between_characters() {
+        let mut saved = SavedText { text: "é".repeat(TEXT_LIMIT_BYTES), ..SavedText::default() };
+        saved.text.insert(0, 'a');
+        saved.clip();
+        assert_eq!((saved.text.len(), saved.is_cut), (TEXT_LIMIT_BYTES - 1, true));
+    }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::columns::{ReadCell, WriteCell, read_value, shown};
+
 /// The outcome of one due request. The words are those of `requests.csv`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
@@ -48,23 +50,27 @@ impl Outcome {
     }
 }
 
+/// Outcomes that are one word; of [`Outcome::Http`] the status is part of it.
+const WORDS: [(Outcome, &str); 11] = [
+    (Outcome::Ok, "ok"),
+    (Outcome::StreamError, "stream_error"),
+    (Outcome::Truncated, "truncated"),
+    (Outcome::Empty, "empty"),
+    (Outcome::Short, "short"),
+    (Outcome::Timeout, "timeout"),
+    (Outcome::Connect, "connect"),
+    (Outcome::Client, "client"),
+    (Outcome::Incomplete, "incomplete"),
+    (Outcome::Unsent, "unsent"),
+    (Outcome::Skipped, "skipped"),
+];
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = match self {
-            Self::Ok => "ok",
-            Self::Http(status) => return write!(f, "http_{status}"),
-            Self::StreamError => "stream_error",
-            Self::Truncated => "truncated",
-            Self::Empty => "empty",
-            Self::Short => "short",
-            Self::Timeout => "timeout",
-            Self::Connect => "connect",
-            Self::Client => "client",
-            Self::Incomplete => "incomplete",
-            Self::Unsent => "unsent",
-            Self::Skipped => "skipped",
-        };
-        f.write_str(word)
+        match (self, WORDS.iter().find(|(outcome, _)| outcome == self)) {
+            (Self::Http(status), _) => write!(f, "http_{status}"),
+            (_, word) => f.write_str(word.map_or("", |(_, word)| word)),
+        }
     }
 }
 
@@ -72,23 +78,21 @@ impl FromStr for Outcome {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Ok(match word {
-            "ok" => Self::Ok,
-            "stream_error" => Self::StreamError,
-            "truncated" => Self::Truncated,
-            "empty" => Self::Empty,
-            "short" => Self::Short,
-            "timeout" => Self::Timeout,
-            "connect" => Self::Connect,
-            "client" => Self::Client,
-            "incomplete" => Self::Incomplete,
-            "unsent" => Self::Unsent,
-            "skipped" => Self::Skipped,
-            _ => match word.strip_prefix("http_").and_then(|status| status.parse().ok()) {
-                Some(status) => Self::Http(status),
-                None => return Err(format!("`{word}` is no outcome")),
-            },
-        })
+        let status = word.strip_prefix("http_").and_then(|status| status.parse().ok());
+        let found = WORDS.iter().find(|(_, w)| *w == word).map(|(outcome, _)| *outcome);
+        status.map(Self::Http).or(found).ok_or_else(|| format!("`{word}` is no outcome"))
+    }
+}
+
+impl<U> WriteCell<U> for Outcome {
+    fn write(&self, line: &mut Vec<u8>) {
+        shown(self, line);
+    }
+}
+
+impl<U> ReadCell<U> for Outcome {
+    fn read(text: &str) -> Result<Self, &'static str> {
+        read_value(text)
     }
 }
 
@@ -98,20 +102,7 @@ mod tests {
 
     #[test]
     fn words_read_back() {
-        for word in [
-            "ok",
-            "http_503",
-            "stream_error",
-            "truncated",
-            "empty",
-            "short",
-            "timeout",
-            "connect",
-            "client",
-            "incomplete",
-            "unsent",
-            "skipped",
-        ] {
+        for word in WORDS.map(|(_, word)| word).into_iter().chain(["http_503"]) {
             assert_eq!(word.parse::<Outcome>().expect(word).to_string(), word);
         }
         assert!("http_".parse::<Outcome>().is_err());

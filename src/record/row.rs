@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::{Outcome, ReaderPace, StreamRecord};
+use crate::columns::{Word, csv_row};
 use crate::units::Nanos;
 
 /// Which part of the run a row belongs to, by its due time.
@@ -15,6 +16,12 @@ pub enum Phase {
     Warmup,
     /// Due inside the measured window.
     Measured,
+}
+
+impl Word for Phase {
+    const WORDS: &'static [(Self, &'static str)] =
+        &[(Self::Warmup, "warmup"), (Self::Measured, "measured")];
+    const NONE: &'static str = "no phase";
 }
 
 /// Where `output_tok` comes from.
@@ -30,54 +37,103 @@ pub enum TokenSource {
     Events,
 }
 
-/// One row of `requests.csv`. `None` is an empty cell: a value that does not apply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "fields are the columns of requests.csv, defined in the README's table"
-)]
-pub struct Row {
-    pub row: u64,
-    pub session: Option<Arc<str>>,
-    pub turn: Option<u32>,
-    pub class: Option<Arc<str>>,
-    pub phase: Phase,
-    pub target: u32,
-    pub shard: Option<u32>,
-    pub scheduled: Option<Nanos>,
-    pub lag: Option<Nanos>,
-    pub connect: Option<Nanos>,
-    pub conn_reused: Option<bool>,
-    pub headers: Option<Nanos>,
-    pub first_event: Option<Nanos>,
-    pub ttft: Option<Nanos>,
-    pub ttft_send: Option<Nanos>,
-    pub ttfo: Option<Nanos>,
-    pub tpot: Option<Nanos>,
-    pub gap_p50: Option<Nanos>,
-    pub gap_p99: Option<Nanos>,
-    pub gap_max: Option<Nanos>,
-    pub stall: Option<Nanos>,
-    pub stalls: Option<u64>,
-    pub e2e: Option<Nanos>,
-    pub e2e_send: Option<Nanos>,
-    pub close: Option<Nanos>,
-    pub input_tok_asked: Option<u32>,
-    pub input_tok: Option<u64>,
-    pub cached_tok: Option<u64>,
-    pub output_tok_asked: Option<u32>,
-    pub output_tok: Option<u64>,
-    pub reasoning_tok: Option<u64>,
-    pub token_source: Option<TokenSource>,
-    pub chunks: Option<u64>,
-    pub finish_reason: Option<String>,
-    pub outcome: Outcome,
-    pub http_status: Option<u16>,
-    pub error: Option<String>,
-    pub slo_ok: Option<bool>,
-    pub rx_delay: Option<Nanos>,
-    pub request_id: Option<String>,
-    pub attempts: Option<u32>,
+impl Word for TokenSource {
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (Self::Usage, "usage"),
+        (Self::Running, "running"),
+        (Self::Tokenizer, "tokenizer"),
+        (Self::Events, "events"),
+    ];
+    const NONE: &'static str = "no token source";
+}
+
+csv_row! {
+    /// One row of `requests.csv`. `None` is an empty cell: a value that does not apply.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Row {
+        /// 0-based row of the source.
+        pub row: u64 => "row",
+        /// Session, as the trace names it. Empty: the trace has none.
+        pub session: Option<Arc<str>> => "session",
+        /// Turn in its session, from 1. Empty: the trace has no sessions.
+        pub turn: Option<u32> => "turn",
+        /// Traffic class. Empty: the trace has none.
+        pub class: Option<Arc<str>> => "class",
+        /// Part of the run by due time: `warmup` or `measured`.
+        pub phase: Phase => "phase",
+        /// 0-based index of the `--url` that it went to.
+        pub target: u32 => "target",
+        /// Shard of the client. Empty: always, for now.
+        pub shard: Option<u32> => "shard",
+        /// When it was due, from the start of the run. Empty: it never fell due (`skipped`).
+        pub scheduled: Option<Nanos> => "scheduled_s" in S,
+        /// Sent − due: the client's fault, never the server's. Empty: it was never sent.
+        pub lag: Option<Nanos> => "lag_ms" in Ms,
+        /// DNS, TCP and TLS of a new connection. Empty: an old one was used, or none was had.
+        pub connect: Option<Nanos> => "connect_ms" in Ms,
+        /// Whether the connection was there before the request. Empty: none was had.
+        pub conn_reused: Option<bool> => "conn_reused",
+        /// Response head complete − due. Empty: no response came.
+        pub headers: Option<Nanos> => "headers_ms" in Ms,
+        /// First SSE event of any kind − due. Empty: none came.
+        pub first_event: Option<Nanos> => "first_event_ms" in Ms,
+        /// First event with generated text of any kind − **due**. Empty: none came.
+        pub ttft: Option<Nanos> => "ttft_ms" in Ms,
+        /// The same − sent: what most other tools call TTFT. Empty: none came.
+        pub ttft_send: Option<Nanos> => "ttft_send_ms" in Ms,
+        /// First event of the *answer* (content, refusal, tool call; not reasoning) − due. Empty: none came.
+        pub ttfo: Option<Nanos> => "ttfo_ms" in Ms,
+        /// (Last − first token event) ÷ (N − k): N output tokens, k of them in the first event (1 where unknown). Empty: fewer than two events, or N ≤ k.
+        pub tpot: Option<Nanos> => "tpot_ms" in Ms,
+        /// Median time between token events, nearest rank; a chunk may carry several tokens. Empty: fewer than two events.
+        pub gap_p50: Option<Nanos> => "gap_p50_ms" in Ms,
+        /// The same, 99th percentile. Empty: fewer than two events.
+        pub gap_p99: Option<Nanos> => "gap_p99_ms" in Ms,
+        /// The longest. Empty: fewer than two events.
+        pub gap_max: Option<Nanos> => "gap_max_ms" in Ms,
+        /// How long a reader at `--reader-pace` waits after the first token. Empty: no token came, or more than are kept apart.
+        pub stall: Option<Nanos> => "stall_ms" in Ms,
+        /// How often that reader waits. Empty: as `stall_ms`.
+        pub stalls: Option<u64> => "stalls",
+        /// Last token event − due. Empty: none came.
+        pub e2e: Option<Nanos> => "e2e_ms" in Ms,
+        /// The same − sent. Empty: none came.
+        pub e2e_send: Option<Nanos> => "e2e_send_ms" in Ms,
+        /// End of the stream, whatever ended it − due. Empty: it was never sent.
+        pub close: Option<Nanos> => "close_ms" in Ms,
+        /// Prompt tokens asked for. Empty: the prompt came from a file and nobody counted it.
+        pub input_tok_asked: Option<u32> => "input_tok_asked" in Tok,
+        /// Prompt tokens as the server counted them. Empty: it did not say.
+        pub input_tok: Option<u64> => "input_tok" in Tok,
+        /// Of these, from the server's prefix cache. Empty: it did not say.
+        pub cached_tok: Option<u64> => "cached_tok" in Tok,
+        /// Completion tokens asked for. Empty: the answer ends by itself.
+        pub output_tok_asked: Option<u32> => "output_tok_asked" in Tok,
+        /// Completion tokens got, never taken from what was asked. Empty: there was no answer to count.
+        pub output_tok: Option<u64> => "output_tok" in Tok,
+        /// Of these, reasoning. Empty: none came and the server did not say.
+        pub reasoning_tok: Option<u64> => "reasoning_tok" in Tok,
+        /// Where `output_tok` comes from: `usage` (the server's last count), `running` (its last count in mid-stream), `tokenizer` (`--tokenizer FILE`, on the whole text after its end) or `events` (token events, an estimate). Empty: as `output_tok`.
+        pub token_source: Option<TokenSource> => "token_source",
+        /// Token events. Empty: no answer with status 200 came.
+        pub chunks: Option<u64> => "chunks",
+        /// Why the answer ended, in the server's word. Empty: it did not say.
+        pub finish_reason: Option<String> => "finish_reason",
+        /// How the request ended, in one word.
+        pub outcome: Outcome => "outcome",
+        /// Status code. Empty: no response came.
+        pub http_status: Option<u16> => "http_status",
+        /// What went wrong, in the server's words or ours. Empty: nothing did.
+        pub error: Option<String> => "error",
+        /// Whether it kept its SLOs. Empty: always, for now.
+        pub slo_ok: Option<bool> => "slo_ok",
+        /// The longest that one of its token events lay in the kernel before it was read; in no latency, since arrivals are the kernel's. Empty: the kernel does not tell (Linux and TCP only), or `--no-rx-time`.
+        pub rx_delay: Option<Nanos> => "rx_delay_ms" in Ms,
+        /// The id that the server gave the response. Empty: it gave none.
+        pub request_id: Option<String> => "request_id",
+        /// Times that it was sent; the column is there with `--retries`. Empty: it was never sent.
+        pub attempts: Option<u32> => "attempts",
+    }
 }
 
 impl Row {

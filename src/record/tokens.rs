@@ -4,6 +4,7 @@
 //! Exact for every event up to [`LIMIT`]; streams beyond it keep counting, and keep first and last,
 //! but their later gaps are no longer kept apart.
 
+use crate::columns::Word;
 use crate::units::Nanos;
 
 /// Token events kept apart per stream: 4 MiB of gaps. The longest answer in any known trace has
@@ -22,6 +23,11 @@ pub enum Kind {
     Reasoning,
     /// A tool-call fragment with a name or arguments.
     Tool,
+}
+
+impl Word for Kind {
+    const WORDS: &'static [(Self, &'static str)] =
+        &[(Self::Content, "content"), (Self::Reasoning, "reasoning"), (Self::Tool, "tool")];
 }
 
 /// Arrival times of the token events of one stream.
@@ -72,7 +78,7 @@ impl TokenTimes {
     }
 
     /// Notes how long the event pushed last lay in the kernel, where events' kinds are kept too.
-    pub fn lay(&mut self, rx_delay: Option<Nanos>) {
+    pub fn set_rx_delay(&mut self, rx_delay: Option<Nanos>) {
         let Some(kinds) = &self.kinds else { return };
         let delay = rx_delay.and_then(|delay| u32::try_from(delay.0).ok());
         if self.rx_delays.len() < kinds.len() {

@@ -1,18 +1,30 @@
 //! `chunks.csv`: one line per token event, for whoever asks for it.
 //!
-//! `t_ms` is milliseconds from the run's `t0` to the event's arrival, with six decimals; `tokens` is
-//! empty where the server does not let them be known. Lines of a stream stand together, in order, when
-//! it has ended. Deliberately absent: the text of anything.
+//! Lines of a stream stand together, in order, when it has ended. Deliberately absent: the text of anything.
 
 use std::path::PathBuf;
 
-use super::line_file::LineFile;
-use super::recorder_error::RecorderError;
+use super::line_file::{LineFile, RecorderError};
+use crate::columns::{CsvRow, csv_row, write_header, write_line};
 use crate::record::{Kind, Row, StreamRecord, TokenSource};
-use crate::units::{NS_PER_MS, Nanos};
+use crate::units::Nanos;
 
-/// The columns, in order.
-pub const CHUNKS_HEADER: [&str; 5] = ["row", "t_ms", "rx_delay_ms", "tokens", "kind"];
+csv_row! {
+    /// A line: one token event.
+    #[derive(Debug)]
+    pub struct ChunkRow {
+        /// Its request, by the `row` of `requests.csv`.
+        pub row: u64 => "row",
+        /// Arrival, from the start of the run.
+        pub t: Nanos => "t_ms" in Ms,
+        /// How long it lay in the kernel before it was read. Empty: the kernel does not tell.
+        pub rx_delay: Option<Nanos> => "rx_delay_ms" in Ms,
+        /// Tokens in it. Empty: the server does not let them be known.
+        pub tokens: Option<u32> => "tokens" in Tok,
+        /// What it carried: `content`, `reasoning` or `tool`. Empty: more events came than are told apart.
+        pub kind: Option<Kind> => "kind",
+    }
+}
 
 /// The file.
 #[derive(Debug)]
@@ -20,30 +32,30 @@ pub(super) struct ChunksFile(LineFile);
 
 impl ChunksFile {
     pub(super) fn create(path: PathBuf) -> Result<Self, RecorderError> {
-        LineFile::create(path, &CHUNKS_HEADER).map(Self)
+        LineFile::create(path, |line| write_header(ChunkRow::COLUMNS, line)).map(Self)
     }
 
     /// Writes the token events of a stream.
     pub(super) fn write(&mut self, row: &Row, record: &StreamRecord) -> Result<(), RecorderError> {
         let tokens = &record.tokens;
-        let number = row.row.to_string();
         // One token each where the server's own count is the number of events.
         let counted = row.token_source.is_some_and(|source| source != TokenSource::Events);
         let one_each = counted && row.output_tok == Some(tokens.count());
         let mut steps = tokens.running_steps();
         let mut kinds = tokens.kinds();
         let mut delays = tokens.rx_delays();
-        let ms = |ns: Nanos| format!("{}.{:06}", ns.0 / NS_PER_MS, ns.0 % NS_PER_MS);
-        for at in tokens.arrivals() {
-            let step = match &mut steps {
-                Some(steps) => steps.next(),
-                None => one_each.then_some(1),
+        for t in tokens.arrivals() {
+            let chunk = ChunkRow {
+                row: row.row,
+                t,
+                rx_delay: delays.next().flatten(),
+                tokens: match &mut steps {
+                    Some(steps) => steps.next(),
+                    None => one_each.then_some(1),
+                },
+                kind: kinds.next(),
             };
-            let t_ms = ms(at);
-            let delay = delays.next().flatten().map_or_else(String::new, ms);
-            let step = step.map_or_else(String::new, |step| step.to_string());
-            let kind = kinds.next().map_or("", kind_word);
-            self.0.write(&[number.as_str(), &t_ms, &delay, &step, kind])?;
+            self.0.write(|line| write_line(ChunkRow::COLUMNS, &chunk, line))?;
         }
         Ok(())
     }
@@ -53,19 +65,10 @@ impl ChunksFile {
     }
 }
 
-fn kind_word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Content => "content",
-        Kind::Reasoning => "reasoning",
-        Kind::Tool => "tool",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::record::{Outcome, TokenTimes, Usage};
-    use crate::units::Nanos;
 
     fn lines(usage: Option<u64>, running: &[Option<u64>]) -> Vec<String> {
         let folder = tempfile::tempdir().expect("a folder");

@@ -8,39 +8,11 @@ mod warnings;
 use std::fmt::Write as _;
 
 use self::warnings::{no_window, warnings};
-use super::own_error::OwnError;
-use super::words::{NONE, decimal, grouped, percent, rate, span};
-use crate::metrics::{ALL, Line, MEASURED, Percentile, Stat, Summary, Tally};
+use super::number_format::{NONE, decimal, grouped, percent, rate, span};
+use super::run_facts::{OwnError, RunFacts};
+use crate::metrics::{ALL, MEASURED, Percentile, Stat, Summary, SummaryLine, Tally};
 use crate::record::Outcome;
 use crate::units::Nanos;
-
-/// What the summary does not know about the run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RunFacts {
-    /// The run's name.
-    pub name: String,
-    /// Where requests went: a URL without secrets, or `built-in simulated server`.
-    pub target: String,
-    /// Model asked for.
-    pub model: Option<String>,
-    /// The folder with the results.
-    pub folder: Option<String>,
-    /// Whether the run was cut short.
-    pub interrupted: bool,
-    /// Why the run ended before its plan did, where it did.
-    pub stopped: Option<String>,
-    /// What helps where prompts have another length than asked for.
-    pub input_remedy: Option<String>,
-    /// No row shares its beginning with another one on purpose, so a prefix cache should give no more
-    /// than this for each: the chat template. `None` where rows do share.
-    pub cache_unasked_tok: Option<u32>,
-    /// The client's own error, where it was measured before the run.
-    pub own_error: Option<OwnError>,
-    /// Whether this client kept up, and why not.
-    pub client: Option<String>,
-    /// Further sentences for the end.
-    pub notices: Vec<String>,
-}
 
 /// The table's rows: metric, and what people call it.
 const TABLE: [(&str, &str); 8] = [
@@ -226,7 +198,7 @@ impl Page {
             writeln!(self.text, "{NONE} too few values to bound it; needed: {needs}")
                 .expect("memory takes text");
         }
-        let falls_on_cut = |line: &Line| SHOWN.iter().any(|(p, _)| shown(line, *p) == CUT);
+        let falls_on_cut = |line: &SummaryLine| SHOWN.iter().any(|(p, _)| shown(line, *p) == CUT);
         if lines().any(|(_, line)| falls_on_cut(line)) {
             self.text.push_str(
                 "cut: the figure falls on a request that was ended before its value was known\n",
@@ -268,7 +240,7 @@ impl Page {
             let cached = grouped(all.cached_tok);
             notes.push(format!("{cached} prompt tokens came from the server's prefix cache"));
         }
-        notes.extend(facts.own_error.as_ref().map(OwnError::words));
+        notes.extend(facts.own_error.as_ref().map(OwnError::legend));
         notes.extend(facts.notices.iter().cloned());
         for note in notes {
             writeln!(self.text, "note: {note}").expect("memory takes text");
@@ -292,7 +264,7 @@ fn shortened(error: &str) -> String {
 /// Stands where a percentile falls on a value that was cut off.
 const CUT: &str = "cut";
 
-fn shown(line: &Line, percentile: Percentile) -> String {
+fn shown(line: &SummaryLine, percentile: Percentile) -> String {
     match line.percentile(percentile) {
         Some(ms) => decimal(ms),
         None if line.bounds(percentile) => CUT.to_owned(),
@@ -300,7 +272,7 @@ fn shown(line: &Line, percentile: Percentile) -> String {
     }
 }
 
-fn table_row(text: &mut String, name: &str, line: &Line, plus_minus: Option<f64>) {
+fn table_row(text: &mut String, name: &str, line: &SummaryLine, plus_minus: Option<f64>) {
     let [p50, p90, p99] = SHOWN.map(|(percentile, _)| shown(line, percentile));
     let max = line.max.map_or_else(|| NONE.to_owned(), decimal);
     let n = grouped(line.n.unwrap_or(0));
@@ -312,7 +284,7 @@ fn table_row(text: &mut String, name: &str, line: &Line, plus_minus: Option<f64>
     text.push('\n');
 }
 
-fn figures(line: &Line) -> (Option<u64>, Option<f64>, Option<f64>) {
+fn figures(line: &SummaryLine) -> (Option<u64>, Option<f64>, Option<f64>) {
     (line.n, line.mean, line.max)
 }
 

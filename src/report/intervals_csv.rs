@@ -1,34 +1,80 @@
 //! `intervals.csv`: what the rows of a run do not tell, so that both files together give every figure.
 //!
 //! A line is a piece (see [`Interval`]); lines of the same interval, class, phase and metric add up.
-//! The first line says where the measured window begins: metric `window`, at `from_s`. `buckets_ns`
-//! holds `floor:count` pairs of a histogram of three significant digits, `sum_ns`, `sum_sq_ns2`,
-//! `min_ns` and `max_ns` are exact. Deliberately absent: arithmetic.
+//! The first line says where the measured window begins: metric `window`, at `from_s`. Sums, least and
+//! greatest are exact, buckets those of a histogram of three significant digits. Deliberately absent:
+//! arithmetic.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::line_file::LineFile;
-use super::recorder_error::RecorderError;
-use crate::metrics::{INTERVAL_S, Interval, IntervalPhase, Pool, Quantity, Squares};
-use crate::units::{NS_PER_S, Nanos};
+use super::line_file::{LineFile, RecorderError};
+use crate::columns::{
+    BadCell, Cells, CsvRow, ReadCell, ReadError, Word, WriteCell, csv_row, number, read_lines,
+    write_header, write_line,
+};
+use crate::metrics::{Basis, INTERVAL_S, Interval, IntervalPhase, Pool, Quantity, Squares};
+use crate::units::Nanos;
 
-/// The columns, in order.
-pub const INTERVALS_HEADER: [&str; 12] = [
-    "from_s",
-    "to_s",
-    "class",
-    "phase",
-    "metric",
-    "basis",
-    "n",
-    "sum_ns",
-    "sum_sq_ns2",
-    "min_ns",
-    "max_ns",
-    "buckets_ns",
-];
+csv_row! {
+    /// A line as it stands in the file.
+    #[derive(Debug)]
+    pub struct IntervalRow {
+        /// Where the interval begins, from the start of the run; of metric `window`, the measured window.
+        pub from: String => "from_s" in S,
+        /// Where it ends. Empty: metric `window`.
+        pub to: Option<u64> => "to_s" in S,
+        /// Traffic class of the rows. Empty: they have none.
+        pub class: Option<Arc<str>> => "class",
+        /// `warmup`, `measured` or `drain`: of the row where gaps are told, of the arrival where tokens are.
+        pub phase: IntervalPhase => "phase",
+        /// What is told: `gap_ms`, `itl_ms`, or `gap_itl_ms` for both at once; `itl_unknown`, `output_tok`, `wasted_tok`, `streams`, `bursty_streams` and `rows` are counts.
+        pub metric: String => "metric",
+        /// `exact` where every instant was kept, else `histogram`. Empty: metric `window`.
+        pub basis: Option<Basis> => "basis",
+        /// How many. Empty: metric `window`.
+        pub n: Option<u64> => "n",
+        /// Sum of the values. Empty: a count.
+        pub sum: Option<u128> => "sum_ns" in Ns,
+        /// Sum of their squares. Empty: a count, or more than 128 bits hold.
+        pub squares: Option<u128> => "sum_sq_ns2" in Ns2,
+        /// The least value. Empty: a count.
+        pub min: Option<u64> => "min_ns" in Ns,
+        /// The greatest value. Empty: a count.
+        pub max: Option<u64> => "max_ns" in Ns,
+        /// Values by the floor of their bucket, `floor:count` with spaces between. Empty: a count.
+        pub buckets: Buckets => "buckets_ns" in Ns,
+    }
+}
+
+/// Counts by the floor of their bucket.
+#[derive(Debug, Default)]
+pub struct Buckets(BTreeMap<u64, u64>);
+
+impl<U> WriteCell<U> for Buckets {
+    fn write(&self, line: &mut Vec<u8>) {
+        for (place, (floor, count)) in self.0.iter().enumerate() {
+            if place > 0 {
+                line.push(b' ');
+            }
+            number(*floor, 1, line);
+            line.push(b':');
+            number(*count, 1, line);
+        }
+    }
+}
+
+impl<U> ReadCell<U> for Buckets {
+    fn read(text: &str) -> Result<Self, &'static str> {
+        let pairs = text.split_ascii_whitespace().map(|pair| {
+            let (floor, count) = pair.split_once(':')?;
+            Some((floor.parse().ok()?, count.parse().ok()?))
+        });
+        pairs.collect::<Option<_>>().map(Self).ok_or("no such value")
+    }
+}
 
 /// The metric of the line that says where the measured window begins.
 const WINDOW: &str = "window";
@@ -39,36 +85,46 @@ pub(super) struct IntervalsFile(LineFile);
 
 impl IntervalsFile {
     pub(super) fn create(path: PathBuf, warmup: Nanos) -> Result<Self, RecorderError> {
-        let mut file = LineFile::create(path, &INTERVALS_HEADER)?;
-        let from_s = format!("{}.{:09}", warmup.0 / NS_PER_S, warmup.0 % NS_PER_S);
-        let mut cells = [""; INTERVALS_HEADER.len()];
-        (cells[0], cells[3], cells[4]) = (&from_s, IntervalPhase::Measured.word(), WINDOW);
-        file.write(&cells)?;
+        let mut file =
+            Self(LineFile::create(path, |line| write_header(IntervalRow::COLUMNS, line))?);
+        file.write_row(&IntervalRow {
+            from: warmup.to_string(),
+            to: None,
+            class: None,
+            phase: IntervalPhase::Measured,
+            metric: WINDOW.to_owned(),
+            basis: None,
+            n: None,
+            sum: None,
+            squares: None,
+            min: None,
+            max: None,
+            buckets: Buckets::default(),
+        })?;
         file.flush()?;
-        Ok(Self(file))
+        Ok(file)
     }
 
-    pub(super) fn write(&mut self, interval: &Interval) -> Result<(), RecorderError> {
-        let pool = &interval.pool;
-        let some = |value: Option<u128>| value.map_or_else(String::new, |value| value.to_string());
-        let of_values = |value: u128| some(pool.bounds.map(|_| value));
-        let bound = |value: Option<u64>| some(value.map(u128::from));
-        let buckets: Vec<String> =
-            pool.buckets.iter().map(|(floor, count)| format!("{floor}:{count}")).collect();
-        self.0.write(&[
-            (interval.index * INTERVAL_S).to_string(),
-            ((interval.index + 1) * INTERVAL_S).to_string(),
-            interval.class.as_deref().unwrap_or("").to_owned(),
-            interval.phase.word().to_owned(),
-            interval.quantity.word().to_owned(),
-            if interval.exact { "exact" } else { "histogram" }.to_owned(),
-            pool.n.to_string(),
-            of_values(pool.sum),
-            some(pool.squares.0.filter(|_| pool.bounds.is_some())),
-            bound(pool.bounds.map(|(least, _)| least)),
-            bound(pool.bounds.map(|(_, most)| most)),
-            buckets.join(" "),
-        ])
+    pub(super) fn write(&mut self, interval: Interval) -> Result<(), RecorderError> {
+        let Pool { n, sum, squares, bounds, buckets } = interval.pool;
+        self.write_row(&IntervalRow {
+            from: (interval.index * INTERVAL_S).to_string(),
+            to: Some((interval.index + 1) * INTERVAL_S),
+            class: interval.class,
+            phase: interval.phase,
+            metric: interval.quantity.word().to_owned(),
+            basis: Some(if interval.exact { Basis::Exact } else { Basis::Histogram }),
+            n: Some(n),
+            sum: bounds.map(|_| sum),
+            squares: squares.0.filter(|_| bounds.is_some()),
+            min: bounds.map(|(least, _)| least),
+            max: bounds.map(|(_, most)| most),
+            buckets: Buckets(buckets),
+        })
+    }
+
+    fn write_row(&mut self, row: &IntervalRow) -> Result<(), RecorderError> {
+        self.0.write(|line| write_line(IntervalRow::COLUMNS, row, line))
     }
 
     pub(super) fn flush(&mut self) -> Result<(), RecorderError> {
@@ -85,76 +141,38 @@ pub(super) enum Piece {
     Interval(Interval),
 }
 
-/// Why an `intervals.csv` cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum IntervalError {
-    /// Not CSV, or it cannot be read.
-    #[error(transparent)]
-    Csv(#[from] csv::Error),
-    /// Other columns than expected.
-    #[error("not the columns of an intervals.csv (from_s,to_s,class,…)")]
-    Header,
-    /// A cell does not parse.
-    #[error("line {line}, column `{column}`: `{value}` is no such value")]
-    Cell {
-        /// 1-based line of the file.
-        line: u64,
-        /// The column's name.
-        column: &'static str,
-        /// What stands there.
-        value: String,
-    },
-}
-
 /// Reads the file, line by line.
 pub(super) fn read_intervals<R: Read>(
     input: R,
-) -> Result<impl Iterator<Item = Result<Piece, IntervalError>>, IntervalError> {
-    let mut reader = csv::Reader::from_reader(input);
-    if !reader.headers()?.iter().take(INTERVALS_HEADER.len()).eq(INTERVALS_HEADER) {
-        return Err(IntervalError::Header);
-    }
-    Ok(reader.into_records().map(|record| parse(&record?)))
+) -> Result<impl Iterator<Item = Result<Piece, ReadError>>, ReadError> {
+    read_lines(input, "an intervals.csv", IntervalRow::COLUMNS, 0, read_piece)
 }
 
-fn parse(record: &csv::StringRecord) -> Result<Piece, IntervalError> {
-    let text = |column: usize| record.get(column).unwrap_or("");
-    let wrong = |column: usize| IntervalError::Cell {
-        line: record.position().map_or(0, csv::Position::line),
-        column: INTERVALS_HEADER[column],
-        value: text(column).to_owned(),
-    };
-    let whole = |column: usize| text(column).parse::<u64>().map_err(|_| wrong(column));
-    if text(4) == WINDOW {
-        return Nanos::parse_seconds(text(0)).map(Piece::Window).map_err(|_| wrong(0));
+fn read_piece(cells: &mut Cells<'_>) -> Result<Piece, BadCell> {
+    let row = IntervalRow::read(cells)?;
+    let from = Nanos::parse_seconds(&row.from).map_err(|_| BadCell::of("from_s"))?;
+    if row.metric == WINDOW {
+        return Ok(Piece::Window(from));
     }
-    let mut pool = Pool::count(whole(6)?);
-    if !text(9).is_empty() {
-        pool.sum = text(7).parse().map_err(|_| wrong(7))?;
-        pool.squares = match text(8) {
-            "" => Squares(None),
-            squares => Squares(Some(squares.parse().map_err(|_| wrong(8))?)),
-        };
-        pool.bounds = Some((whole(9)?, whole(10)?));
+    let buckets = row.buckets.0;
+    let mut pool = Pool::count(row.n.ok_or(BadCell::of("n"))?);
+    if let Some(least) = row.min {
+        // A histogram that does not hold as many values as it says is no histogram.
+        let held = buckets.values().try_fold(0_u64, |sum, count| sum.checked_add(*count));
+        if held != Some(pool.n) {
+            return Err(BadCell::of("n"));
+        }
+        pool.sum = row.sum.ok_or(BadCell::of("sum_ns"))?;
+        pool.squares = Squares(row.squares);
+        pool.bounds = Some((least, row.max.ok_or(BadCell::of("max_ns"))?));
     }
-    for pair in text(11).split_ascii_whitespace() {
-        let parsed = pair.split_once(':').and_then(|(floor, count)| {
-            Some((floor.parse::<u64>().ok()?, count.parse::<u64>().ok()?))
-        });
-        let (floor, count) = parsed.ok_or_else(|| wrong(11))?;
-        pool.buckets.insert(floor, count);
-    }
-    // A histogram that does not hold as many values as it says is no histogram.
-    let held = pool.buckets.values().try_fold(0_u64, |sum, count| sum.checked_add(*count));
-    if pool.bounds.is_some() && held != Some(pool.n) {
-        return Err(wrong(6));
-    }
+    pool.buckets = buckets;
     Ok(Piece::Interval(Interval {
-        index: whole(0)? / INTERVAL_S,
-        class: Some(text(2)).filter(|class| !class.is_empty()).map(Arc::from),
-        phase: IntervalPhase::parse(text(3)).ok_or_else(|| wrong(3))?,
-        quantity: Quantity::parse(text(4)).ok_or_else(|| wrong(4))?,
-        exact: text(5) == "exact",
+        index: from.0 / Nanos::from_secs(INTERVAL_S).0,
+        class: row.class,
+        phase: row.phase,
+        quantity: Quantity::parse(&row.metric).ok_or(BadCell::of("metric"))?,
+        exact: row.basis == Some(Basis::Exact),
         pool,
     }))
 }
@@ -186,7 +204,7 @@ mod tests {
             piece(None, IntervalPhase::Drain, Quantity::Wasted, Pool::count(12)),
         ];
         for piece in &pieces {
-            file.write(piece).expect("space");
+            file.write(piece.clone()).expect("space");
         }
         file.flush().expect("space");
         let bytes = std::fs::read(path).expect("the file");
@@ -198,8 +216,10 @@ mod tests {
 
     #[test]
     fn what_does_not_add_up_is_refused_by_line_and_column() {
-        let text = INTERVALS_HEADER.join(",") + "\n0,10,,measured,gap_ms,exact,3,6,12,2,2,2:2\n";
-        let error = read_intervals(text.as_bytes()).expect("a header").next().expect("a line");
+        let mut text = Vec::new();
+        write_header(IntervalRow::COLUMNS, &mut text);
+        text.extend_from_slice(b"0,10,,measured,gap_ms,exact,3,6,12,2,2,2:2\n");
+        let error = read_intervals(&text[..]).expect("a header").next().expect("a line");
         assert_eq!(
             error.expect_err("two are not three").to_string(),
             "line 2, column `n`: `3` is no such value"

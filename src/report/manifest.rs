@@ -5,13 +5,14 @@
 //! secrets, only a key or prompt in a field of its own in another room's JSON would not be seen.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::folder::{WriteError, replace_file};
-use super::own_error::OwnError;
+use super::run_facts::OwnError;
 use crate::redact::{redact_arg, redact_command, redact_json, redact_text, redact_url};
 use crate::metrics::client_figures::ClientFigures;
 use crate::metrics::{Summary, Tally};
@@ -113,19 +114,18 @@ pub enum Target {
     },
 }
 
-impl Target {
-    /// In words; of several servers each with the number that rows and scopes call it by.
-    #[must_use]
-    pub fn words(&self) -> String {
+/// In words; of several servers each with the number that rows and scopes call it by.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Simulated { .. } => "built-in simulated server (no real model)".to_owned(),
+            Self::Simulated { .. } => f.write_str("built-in simulated server (no real model)"),
             Self::Server { urls } if urls.len() > 1 => {
                 let numbered = urls.iter().enumerate();
                 let each: Vec<String> =
                     numbered.map(|(target, url)| format!("{url} (target {target})")).collect();
-                each.join(", ")
+                f.write_str(&each.join(", "))
             }
-            Self::Server { urls } => urls.concat(),
+            Self::Server { urls } => f.write_str(&urls.concat()),
         }
     }
 }

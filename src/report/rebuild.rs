@@ -11,11 +11,12 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};
 use std::path::{Path, PathBuf};
 
 use super::folder::Folder;
-use super::intervals_csv::{IntervalError, Piece, read_intervals};
+use super::intervals_csv::{Piece, read_intervals};
 use super::manifest::Manifest;
 use super::recorder::{INTERVALS, REQUESTS};
-use crate::metrics::{Line, Metrics, Quantity, Summary, Window};
-use crate::record::csv::{RowError, read_rows};
+use crate::columns::ReadError;
+use crate::metrics::{Metrics, Quantity, Summary, SummaryLine, Window};
+use crate::record::csv::read_rows;
 use crate::record::{Outcome, Phase, Row, TokenTimes};
 use crate::units::Nanos;
 
@@ -49,21 +50,13 @@ pub enum RebuildError {
         /// The folder.
         path: PathBuf,
     },
-    /// A row is not one.
+    /// A file is not what it should be.
     #[error("{}: {source}", path.display())]
-    Rows {
+    Csv {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: RowError,
-    },
-    /// A piece is not one.
-    #[error("{}: {source}", path.display())]
-    Intervals {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: IntervalError,
+        source: ReadError,
     },
 }
 
@@ -74,7 +67,7 @@ pub fn rebuild(folder: &Folder) -> Result<Rebuilt, RebuildError> {
     let begin = window_begin(folder)?;
     let warmup = begin.unwrap_or_else(|| marks.guessed_begin(&mut notices));
     let mut metrics = Metrics::new(Window { warmup, last_due: marks.last_due });
-    let mut told = Told::default();
+    let mut told = Coverage::default();
     each_row(folder, |row| {
         metrics.add_row(&row);
         told.rows += 1;
@@ -85,8 +78,8 @@ pub fn rebuild(folder: &Folder) -> Result<Rebuilt, RebuildError> {
     match known {
         None => {
             summary.lines.retain(|line| &*line.metric != "itl_ms");
-            let of_pieces = |line: &&mut Line| OF_PIECES.contains(&&*line.metric);
-            summary.lines.iter_mut().filter(of_pieces).for_each(Line::clear);
+            let of_pieces = |line: &&mut SummaryLine| OF_PIECES.contains(&&*line.metric);
+            summary.lines.iter_mut().filter(of_pieces).for_each(SummaryLine::clear);
             notices
                 .push(format!("there is no {INTERVALS}: {} cannot be given", OF_PIECES.join(", ")));
         }
@@ -102,7 +95,7 @@ pub fn rebuild(folder: &Folder) -> Result<Rebuilt, RebuildError> {
 
 /// How much a file tells of.
 #[derive(Debug, Default)]
-struct Told {
+struct Coverage {
     rows: u64,
     gaps: u64,
 }
@@ -115,7 +108,7 @@ fn gaps_of(row: &Row) -> u64 {
 }
 
 /// Where rows and pieces do not tell of the same.
-fn shortfall(rows: &Told, pieces: &Told) -> Vec<String> {
+fn shortfall(rows: &Coverage, pieces: &Coverage) -> Vec<String> {
     let mut notices = Vec::new();
     let missing = rows.rows.saturating_sub(pieces.rows);
     if missing > 0 {
@@ -186,7 +179,7 @@ fn each_row(folder: &Folder, mut each: impl FnMut(Row)) -> Result<bool, RebuildE
     let Some((lines, torn)) = whole_lines(&path)? else {
         return Err(RebuildError::NoRun { path: folder.path().to_owned() });
     };
-    let wrong = |source| RebuildError::Rows { path: path.clone(), source };
+    let wrong = |source| RebuildError::Csv { path: path.clone(), source };
     let rows = read_rows(lines).map_err(wrong)?;
     let torn_row = until_torn(rows, |row| {
         each(row);
@@ -202,7 +195,7 @@ fn window_begin(folder: &Folder) -> Result<Option<Nanos>, RebuildError> {
     let Some((lines, _)) = whole_lines(&path)? else { return Ok(None) };
     let mut pieces = match read_intervals(lines) {
         Ok(pieces) => pieces,
-        Err(source) => return Err(RebuildError::Intervals { path, source }),
+        Err(source) => return Err(RebuildError::Csv { path, source }),
     };
     Ok(match pieces.next() {
         Some(Ok(Piece::Window(begin))) => Some(begin),
@@ -215,11 +208,11 @@ fn add_pieces(
     folder: &Folder,
     metrics: &mut Metrics,
     notices: &mut Vec<String>,
-) -> Result<Option<Told>, RebuildError> {
+) -> Result<Option<Coverage>, RebuildError> {
     let path = folder.file(INTERVALS);
     let Some((lines, torn)) = whole_lines(&path)? else { return Ok(None) };
-    let wrong = |source| RebuildError::Intervals { path: path.clone(), source };
-    let mut told = Told::default();
+    let wrong = |source| RebuildError::Csv { path: path.clone(), source };
+    let mut told = Coverage::default();
     let pieces = read_intervals(lines).map_err(wrong)?;
     let torn_piece = until_torn(pieces, |piece| {
         if let Piece::Interval(interval) = piece {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use super::chunks_csv::ChunksFile;
 use super::folder::Folder;
 use super::intervals_csv::IntervalsFile;
-use super::recorder_error::{ROWS_WAITING_LIMIT, RecorderError};
+use super::line_file::{ROWS_WAITING_LIMIT, RecorderError};
 use super::timeline_csv::TimelineFile;
 use super::whole_lines::WholeLines;
 use crate::metrics::timeline::{HELD_LIMIT, ServerSecond, Timeline};
@@ -80,8 +80,7 @@ impl Recorder {
         let path = folder.file(REQUESTS);
         let cannot = |source| RecorderError::Create { path: path.clone(), source };
         let file = File::create_new(&path).map_err(cannot)?;
-        let mut rows =
-            RowWriter::new(WholeLines::new(file), attempts).map_err(|e| cannot(e.into()))?;
+        let mut rows = RowWriter::new(WholeLines::new(file), attempts).map_err(cannot)?;
         rows.flush().map_err(cannot)?;
         let chunks = chunks.then(|| ChunksFile::create(folder.file(CHUNKS))).transpose()?;
         Ok(Self {
@@ -136,7 +135,7 @@ impl Recorder {
         if self.waiting >= ROWS_WAITING_LIMIT {
             return Err(RecorderError::TooManyWait { path: self.path.clone(), row: row.row });
         }
-        self.rows.write(&row).map_err(|error| self.error(error.into()))?;
+        self.rows.write(&row).map_err(|source| self.error(source))?;
         self.waiting += 1;
         if let Some(chunks) = &mut self.chunks {
             chunks.write(&row, &record)?;
@@ -181,7 +180,7 @@ impl Recorder {
     fn flush_with(&mut self, times: bool) -> Result<(), RecorderError> {
         let rows = self.flush_rows();
         let pieces = self.metrics.take_intervals(times);
-        let pieces = pieces.iter().try_for_each(|piece| self.intervals.write(piece));
+        let pieces = pieces.into_iter().try_for_each(|piece| self.intervals.write(piece));
         rows.and(pieces)
             .and(self.intervals.flush())
             .and(self.timeline_file.flush())

@@ -5,12 +5,36 @@
 
 use std::path::PathBuf;
 
-use super::line_file::LineFile;
-use super::recorder_error::RecorderError;
+use super::line_file::{LineFile, RecorderError};
 use super::timeline_csv::utc_ms;
+use crate::columns::{columns, write_header, write_line};
 
-/// The columns, in order.
-pub const SERVER_HEADER: [&str; 6] = ["t_s", "utc", "target", "metric", "labels", "value"];
+/// A figure, and which reading it is of.
+#[derive(Debug)]
+pub struct ServerLine<'a> {
+    t_s: f64,
+    utc: &'a str,
+    target: usize,
+    sample: &'a ServerSample,
+}
+
+columns! {
+    /// The columns of `server.csv`, in order.
+    pub const SERVER_COLUMNS: |line: &ServerLine<'_>| {
+        /// When the page was read, from the start of the run; before it, below zero.
+        "t_s" in S = format!("{:.6}", line.t_s);
+        /// The same by the wall clock.
+        "utc" = line.utc;
+        /// 0-based index of the server.
+        "target" = line.target;
+        /// The figure, by its name here: the same for every engine.
+        "metric" = line.sample.metric;
+        /// The server's own labels, `name="value"` with commas between. Empty: it has none.
+        "labels" = line.sample.labels;
+        /// The figure, as the server counts it.
+        "value" = line.sample.value;
+    }
+}
 
 /// The file.
 #[derive(Debug)]
@@ -32,7 +56,8 @@ pub struct ServerSample {
 impl ServerFile {
     /// Creates the file with its header; refuses one that exists.
     pub fn create(path: PathBuf) -> Result<Self, RecorderError> {
-        Ok(Self { file: LineFile::create(path, &SERVER_HEADER)? })
+        let file = LineFile::create(path, |line| write_header(SERVER_COLUMNS, line))?;
+        Ok(Self { file })
     }
 
     /// Adds the figures of one reading, `t_s` after the start of the run (before it: below zero), which was
@@ -47,14 +72,8 @@ impl ServerFile {
         #[expect(clippy::cast_possible_truncation, reason = "a run is no centuries long")]
         let utc = utc_ms(t0_utc_ns + (t_s * 1e9) as i128);
         for sample in samples {
-            self.file.write(&[
-                format!("{t_s:.6}"),
-                utc.clone(),
-                target.to_string(),
-                sample.metric.to_owned(),
-                sample.labels.clone(),
-                sample.value.to_string(),
-            ])?;
+            let row = ServerLine { t_s, utc: &utc, target, sample };
+            self.file.write(|line| write_line(SERVER_COLUMNS, &row, line))?;
         }
         Ok(())
     }

@@ -5,23 +5,88 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::folder::{WriteError, replace_file};
-use crate::metrics::{Line, Summary, Unit};
+use serde_json::{Value, json};
 
-/// The columns, in order. `ci_low` and `ci_high` bound the median (see [`crate::metrics`]).
-pub const HEADER: [&str; 22] = [
-    "metric", "scope", "unit", "basis", "n", "mean", "std", "min", "p1", "p5", "p10", "p25", "p50",
-    "p75", "p90", "p95", "p99", "p99_9", "max", "ci_low", "ci_high", "censored",
-];
+use super::folder::{WriteError, replace_file};
+use crate::columns::unit::Plain;
+use crate::columns::{Column, Word, WriteCell, columns, write_cells, write_header};
+use crate::metrics::{Percentile, Summary, SummaryLine, Unit};
+
+/// A cell of a line, before it is written as CSV or as JSON.
+#[derive(Clone, Copy, Debug)]
+pub enum Figure<'a> {
+    /// A name.
+    Text(&'a str),
+    /// A number of values.
+    Count(Option<u64>),
+    /// A figure in the line's unit.
+    Number(Option<f64>),
+}
+use Figure::{Count, Number, Text};
+
+columns! {
+    /// The columns of `summary.csv`, in order.
+    pub const SUMMARY_COLUMNS: |line: &SummaryLine| -> Figure<'_> {
+        /// What is told.
+        "metric" = Text(&line.metric);
+        /// Of which rows: `measured`, `all` or `class:NAME`.
+        "scope" = Text(&line.scope);
+        /// What the figures of this line are counted in.
+        "unit" = Text(line.unit.word());
+        /// Whether values were kept `exact` or in a `histogram`, within 0.1%.
+        "basis" = Text(line.basis.word());
+        /// Measured values; of a rate, what was counted; of `error_rate`, the rows due. Empty: a count.
+        "n" = Count(line.n);
+        /// Mean of the measured values; the value of a rate or a count. Empty: not known.
+        "mean" = Number(line.mean);
+        /// Sample standard deviation. Empty: fewer than two values.
+        "std" = Number(line.std);
+        /// Smallest measured value. Empty: there is none.
+        "min" = Number(line.min);
+        /// 1st percentile, nearest rank. Empty: too few values to bound it, or it falls on one that we cut off.
+        "p1" = Number(line.percentile(Percentile::P1));
+        /// 5th percentile. Empty: as `p1`.
+        "p5" = Number(line.percentile(Percentile::P5));
+        /// 10th percentile. Empty: as `p1`.
+        "p10" = Number(line.percentile(Percentile::P10));
+        /// 25th percentile. Empty: as `p1`.
+        "p25" = Number(line.percentile(Percentile::P25));
+        /// Median. Empty: as `p1`.
+        "p50" = Number(line.percentile(Percentile::P50));
+        /// 75th percentile. Empty: as `p1`.
+        "p75" = Number(line.percentile(Percentile::P75));
+        /// 90th percentile. Empty: as `p1`.
+        "p90" = Number(line.percentile(Percentile::P90));
+        /// 95th percentile. Empty: as `p1`.
+        "p95" = Number(line.percentile(Percentile::P95));
+        /// 99th percentile. Empty: as `p1`.
+        "p99" = Number(line.percentile(Percentile::P99));
+        /// 99.9th percentile. Empty: as `p1`.
+        "p99_9" = Number(line.percentile(Percentile::P99_9));
+        /// Largest measured value. Empty: there is none.
+        "max" = Number(line.max);
+        /// Lower end of the median's 95% interval. Empty: values depend on each other, or are too few.
+        "ci_low" = Number(line.ci_low);
+        /// Its upper end. Empty: as `ci_low`.
+        "ci_high" = Number(line.ci_high);
+        /// Values that we cut off before they were known. Empty: a rate or a count.
+        "censored" = Count(line.censored);
+    }
+}
 
 /// Writes the header and every line.
-pub fn write_summary<W: Write>(summary: &Summary, out: W) -> std::io::Result<()> {
-    let mut csv = csv::Writer::from_writer(out);
-    csv.write_record(HEADER)?;
+pub fn write_summary<W: Write>(summary: &Summary, mut out: W) -> std::io::Result<()> {
+    let mut text = Vec::new();
+    write_header(SUMMARY_COLUMNS, &mut text);
     for line in &summary.lines {
-        csv.write_record(cells(line))?;
+        write_cells(SUMMARY_COLUMNS, &mut text, |column, text| match (column.cell)(line) {
+            Text(name) => WriteCell::<Plain>::write(&name, text),
+            Count(n) => WriteCell::<Plain>::write(&n, text),
+            Number(value) => text.extend_from_slice(number(line.unit, value).as_bytes()),
+        });
     }
-    csv.flush()
+    out.write_all(&text)?;
+    out.flush()
 }
 
 /// Writes the file, whole or not at all.
@@ -29,28 +94,17 @@ pub fn save_summary(summary: &Summary, path: &Path) -> Result<(), WriteError> {
     replace_file(path, |out| write_summary(summary, out))
 }
 
-fn cells(line: &Line) -> Vec<String> {
-    let mut cells = vec![
-        line.metric.to_string(),
-        line.scope.to_string(),
-        line.unit.word().to_owned(),
-        line.basis.word().to_owned(),
-        count(line.n),
-    ];
-    let mut figure = |value: Option<f64>| cells.push(number(line.unit, value));
-    for value in [line.mean, line.std, line.min] {
-        figure(value);
-    }
-    line.percentiles.into_iter().for_each(&mut figure);
-    for value in [line.max, line.ci_low, line.ci_high] {
-        figure(value);
-    }
-    cells.push(count(line.censored));
-    cells
-}
-
-fn count(value: Option<u64>) -> String {
-    value.map_or_else(String::new, |n| n.to_string())
+/// A line with the columns as keys, unrounded; what does not apply is `null`.
+pub(super) fn line_json(line: &SummaryLine) -> Value {
+    let entry = |column: &Column<fn(&SummaryLine) -> Figure<'_>>| {
+        let value = match (column.cell)(line) {
+            Text(name) => json!(name),
+            Count(n) => json!(n),
+            Number(value) => json!(value),
+        };
+        (column.name.to_owned(), value)
+    };
+    Value::Object(SUMMARY_COLUMNS.iter().map(entry).collect())
 }
 
 /// Milliseconds to the nanosecond; shares to nine decimals, since one error in ten million rows is
@@ -139,7 +193,7 @@ mod tests {
             let mut reader =
                 csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
             for record in reader.records() {
-                assert_eq!(record.expect("as many cells as columns").len(), HEADER.len());
+                assert_eq!(record.expect("as many cells as columns").len(), SUMMARY_COLUMNS.len());
             }
         }
     }

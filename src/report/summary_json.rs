@@ -3,13 +3,13 @@
 //! A value that does not apply is `null`. Deliberately absent: rounding, and anything that `run.json`
 //! holds already.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::console::RunFacts;
 use super::manifest::{WindowFacts, outcome_counts};
+use super::run_facts::RunFacts;
+use super::summary_csv::line_json;
+use crate::metrics::Summary;
 use crate::redact::redact_text;
-use super::summary_csv::HEADER;
-use crate::metrics::{Line, Summary};
 
 /// The summary of a run, as one JSON object.
 #[must_use]
@@ -27,30 +27,13 @@ pub fn summary_json(summary: &Summary, facts: &RunFacts) -> Value {
         "resent": summary.all.resent,
         "calibration": facts.own_error,
         "notices": notices,
-        "summary": summary.lines.iter().map(object).collect::<Vec<_>>(),
+        "summary": summary.lines.iter().map(line_json).collect::<Vec<_>>(),
     })
-}
-
-/// A line with the columns of `summary.csv` as keys.
-fn object(line: &Line) -> Value {
-    let mut values = vec![
-        json!(*line.metric),
-        json!(*line.scope),
-        json!(line.unit.word()),
-        json!(line.basis.word()),
-        json!(line.n),
-        json!(line.mean),
-        json!(line.std),
-        json!(line.min),
-    ];
-    values.extend(line.percentiles.iter().map(|value| json!(value)));
-    values.extend([json!(line.max), json!(line.ci_low), json!(line.ci_high), json!(line.censored)]);
-    let keys = HEADER.iter().map(|key| (*key).to_owned());
-    Value::Object(keys.zip(values).collect::<Map<_, _>>())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::summary_csv::SUMMARY_COLUMNS;
     use super::*;
     use crate::metrics::{Metrics, Window};
 
@@ -64,7 +47,7 @@ mod tests {
             (&first["n"], &first["p99"], &first["censored"]),
             (&json!(0), &Value::Null, &json!(0))
         );
-        assert_eq!(first.as_object().expect("an object").len(), HEADER.len());
+        assert_eq!(first.as_object().expect("an object").len(), SUMMARY_COLUMNS.len());
         assert_eq!(json["stopped"], Value::Null);
     }
 }

@@ -43,7 +43,7 @@ pub struct TextFile {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct SavedAnswer<'a> {
     row: u64,
     outcome: String,
     text: &'a str,
@@ -72,7 +72,7 @@ impl TextFile {
     /// Takes the words of a record, when they were kept.
     pub fn write(&mut self, record: &StreamRecord) -> Result<(), TextFileError> {
         let Some(saved) = &record.text else { return Ok(()) };
-        let line = Line {
+        let line = SavedAnswer {
             row: record.row,
             outcome: record.outcome.to_string(),
             text: &saved.text,

@@ -6,33 +6,62 @@
 
 use std::path::PathBuf;
 
-use super::line_file::LineFile;
-use super::recorder_error::RecorderError;
+use super::line_file::{LineFile, RecorderError};
+use crate::columns::{columns, write_header, write_line};
 use crate::metrics::timeline::Second;
-use crate::units::{NS_PER_MS, NS_PER_S, Nanos};
+use crate::units::NS_PER_S;
 
-/// The columns, in order.
-pub const TIMELINE_HEADER: [&str; 19] = [
-    "t_s",
-    "utc",
-    "due",
-    "sent",
-    "done",
-    "failed",
-    "in_flight",
-    "output_tok",
-    "chunks",
-    "ttft_p50_ms",
-    "ttft_p99_ms",
-    "lag_p99_ms",
-    "lag_max_ms",
-    "client_cpu",
-    "server_output_tok",
-    "server_input_tok",
-    "server_running",
-    "server_waiting",
-    "client_rss_mb",
-];
+/// A second, and the wall clock at its beginning.
+#[derive(Debug)]
+pub struct TimelineLine<'a> {
+    second: &'a Second,
+    utc: Option<String>,
+}
+
+columns! {
+    /// The columns of `timeline.csv`, in order.
+    pub const TIMELINE_COLUMNS: |line: &TimelineLine<'_>| {
+        /// The second, from the start of the run.
+        "t_s" in S = line.second.t_s;
+        /// The wall clock at its beginning. Empty: not known.
+        "utc" = line.utc;
+        /// Requests due.
+        "due" = line.second.due;
+        /// Requests sent.
+        "sent" = line.second.sent;
+        /// Requests that ended without an error.
+        "done" = line.second.done;
+        /// Requests that ended with one, or were never sent.
+        "failed" = line.second.failed;
+        /// Requests sent and not ended, at the end of the second.
+        "in_flight" = line.second.in_flight;
+        /// Completion tokens that arrived, whatever became of their request.
+        "output_tok" in Tok = line.second.output_tok;
+        /// Token events that arrived.
+        "chunks" = line.second.chunks;
+        /// Median `ttft_ms` of the first tokens that arrived, within 0.05%. Empty: none did.
+        "ttft_p50_ms" in Ms = line.second.ttft.p50;
+        /// The same, 99th percentile. Empty: none did.
+        "ttft_p99_ms" in Ms = line.second.ttft.p99;
+        /// 99th percentile of the lag of what was sent, within 0.05%. Empty: nothing was.
+        "lag_p99_ms" in Ms = line.second.lag.p99;
+        /// The largest. Empty: nothing was.
+        "lag_max_ms" in Ms = line.second.lag.max;
+        /// Processor time that the client used, as a share of one core. Empty: not read.
+        "client_cpu" in Share = line.second.client_cpu.map(|share| format!("{share:.4}"));
+        /// Completion tokens that the server counted. Empty: it was not asked, or does not say.
+        "server_output_tok" in Tok = line.second.server.output_tok;
+        /// Prompt tokens that it counted. Empty: as before.
+        "server_input_tok" in Tok = line.second.server.input_tok;
+        /// Requests in its batch, at the end of the second. Empty: as before.
+        "server_running" = line.second.server.running;
+        /// Requests that wait there for a place. Empty: as before.
+        "server_waiting" = line.second.server.waiting;
+        /// The client's memory in RAM, the largest reading. Empty: not read.
+        "client_rss_mb" in Mb =
+            line.second.client_rss.map(|bytes| format!("{:.2}", bytes as f64 / 1e6));
+    }
+}
 
 /// The file.
 #[derive(Debug)]
@@ -44,7 +73,8 @@ pub(super) struct TimelineFile {
 
 impl TimelineFile {
     pub(super) fn create(path: PathBuf) -> Result<Self, RecorderError> {
-        Ok(Self { file: LineFile::create(path, &TIMELINE_HEADER)?, t0_utc_ns: None })
+        let file = LineFile::create(path, |line| write_header(TIMELINE_COLUMNS, line))?;
+        Ok(Self { file, t0_utc_ns: None })
     }
 
     /// Says when `t0` was.
@@ -53,45 +83,13 @@ impl TimelineFile {
     }
 
     pub(super) fn write(&mut self, second: &Second) -> Result<(), RecorderError> {
-        let ms = |span: Option<Nanos>| {
-            span.map_or_else(String::new, |span| {
-                format!("{}.{:06}", span.0 / NS_PER_MS, span.0 % NS_PER_MS)
-            })
-        };
-        let figure = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-        self.file.write(&[
-            second.t_s.to_string(),
-            self.utc(second.t_s),
-            second.due.to_string(),
-            second.sent.to_string(),
-            second.done.to_string(),
-            second.failed.to_string(),
-            second.in_flight.to_string(),
-            second.output_tok.to_string(),
-            second.chunks.to_string(),
-            ms(second.ttft.p50),
-            ms(second.ttft.p99),
-            ms(second.lag.p99),
-            ms(second.lag.max),
-            second.client_cpu.map_or_else(String::new, |share| format!("{share:.4}")),
-            figure(second.server.output_tok),
-            figure(second.server.input_tok),
-            figure(second.server.running),
-            figure(second.server.waiting),
-            second
-                .client_rss
-                .map_or_else(String::new, |bytes| format!("{:.2}", bytes as f64 / 1e6)),
-        ])
+        let begin = |t0: i128| t0 + i128::from(second.t_s) * i128::from(NS_PER_S);
+        let row = TimelineLine { second, utc: self.t0_utc_ns.map(begin).map(utc_ms) };
+        self.file.write(|line| write_line(TIMELINE_COLUMNS, &row, line))
     }
 
     pub(super) fn flush(&mut self) -> Result<(), RecorderError> {
         self.file.flush()
-    }
-
-    /// The wall clock at the beginning of a second, to the millisecond.
-    fn utc(&self, t_s: u64) -> String {
-        let ns = self.t0_utc_ns.map(|t0| t0 + i128::from(t_s) * i128::from(NS_PER_S));
-        ns.map_or_else(String::new, utc_ms)
     }
 }
 

@@ -35,6 +35,13 @@ impl WholeLines {
     }
 }
 
+/// What still waits goes out, as far as it does.
+impl Drop for WholeLines {
+    fn drop(&mut self) {
+        let _ = self.flush();
+    }
+}
+
 impl Write for WholeLines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.waiting.extend_from_slice(bytes);

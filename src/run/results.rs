@@ -156,8 +156,8 @@ impl<'a> Results<'a> {
             figures: ending.client,
         };
         let client = ClientVerdict::of(&summary, facts);
-        self.words.client = Some(client.words());
-        if let Some(words) = burst::words(&summary, &client) {
+        self.words.client = Some(client.to_string());
+        if let Some(words) = burst::warning(&summary, &client) {
             self.manifest.notices.push(words.clone());
             self.words.notices.push(words);
         }

@@ -5,10 +5,45 @@
 use std::io::{self, Write};
 
 use super::Planned;
+use crate::columns::{WriteCell, columns, number, write_header, write_line};
+use crate::trace::Request;
 
-/// The header line.
-pub(super) const HEADER: &str =
-    "row,session,turn,class,due_s,input_tok,output_tok,blocks,source_row\n";
+columns! {
+    /// The columns of a plan, in order.
+    pub const PLAN_COLUMNS: |planned: &Planned| {
+        /// Row, from 0; of a cloned or repeated trace, counted on.
+        "row" = planned.request.row;
+        /// Session, as the trace names it. Empty: the trace has none.
+        "session" = planned.request.session.as_deref();
+        /// Turn in its session, from 1. Empty: the trace has no sessions.
+        "turn" = planned.request.turn;
+        /// Traffic class. Empty: the trace has none.
+        "class" = planned.request.class.as_deref();
+        /// When it leaves, from the start of the run. Empty: a finished request decides.
+        "due_s" in S = planned.due;
+        /// Prompt tokens asked for.
+        "input_tok" in Tok = planned.request.input_tok;
+        /// Completion tokens asked for. Empty: the answer ends by itself.
+        "output_tok" in Tok = planned.request.output_tok;
+        /// Ids of the blocks that its prompt begins with, with spaces between. Empty: the trace has none.
+        "blocks" = Blocks(&planned.request);
+        /// 0-based row of the source.
+        "source_row" = planned.request.source_row.unwrap_or(planned.request.row);
+    }
+}
+
+struct Blocks<'a>(&'a Request);
+
+impl<U> WriteCell<U> for Blocks<'_> {
+    fn write(&self, line: &mut Vec<u8>) {
+        for (at, block) in self.0.prefix.iter().flat_map(|prefix| &prefix.blocks).enumerate() {
+            if at > 0 {
+                line.push(b' ');
+            }
+            number(*block, 1, line);
+        }
+    }
+}
 
 /// Why a plan could not be written: the rows failed, or the file did.
 #[derive(Debug, thiserror::Error)]
@@ -29,88 +64,13 @@ where
     W: Write,
     I: IntoIterator<Item = Result<Planned, E>>,
 {
-    let mut text = RowText::default();
-    out.write_all(HEADER.as_bytes()).map_err(PlanWriteError::Write)?;
+    let mut line = Vec::new();
+    write_header(PLAN_COLUMNS, &mut line);
+    out.write_all(&line).map_err(PlanWriteError::Write)?;
     for planned in rows {
-        let planned = planned.map_err(PlanWriteError::Rows)?;
-        out.write_all(text.of(&planned)).map_err(PlanWriteError::Write)?;
+        line.clear();
+        write_line(PLAN_COLUMNS, &planned.map_err(PlanWriteError::Rows)?, &mut line);
+        out.write_all(&line).map_err(PlanWriteError::Write)?;
     }
     out.flush().map_err(PlanWriteError::Write)
-}
-
-/// One row as text, in a buffer that is used again.
-#[derive(Debug, Default)]
-pub(super) struct RowText {
-    line: Vec<u8>,
-}
-
-impl RowText {
-    /// The row's line, its end included.
-    pub(super) fn of(&mut self, planned: &Planned) -> &[u8] {
-        let request = &planned.request;
-        let line = &mut self.line;
-        line.clear();
-        number(line, request.row);
-        line.push(b',');
-        quoted(line, request.session.as_deref());
-        line.push(b',');
-        if let Some(turn) = request.turn {
-            number(line, turn.into());
-        }
-        line.push(b',');
-        quoted(line, request.class.as_deref());
-        line.push(b',');
-        if let Some(due) = planned.due {
-            write!(line, "{due}").expect("a vector grows");
-        }
-        line.push(b',');
-        number(line, request.input_tok.into());
-        line.push(b',');
-        if let Some(output_tok) = request.output_tok {
-            number(line, output_tok.into());
-        }
-        line.push(b',');
-        for (at, &block) in request.prefix.iter().flat_map(|prefix| &prefix.blocks).enumerate() {
-            if at > 0 {
-                line.push(b' ');
-            }
-            number(line, block);
-        }
-        line.push(b',');
-        number(line, request.source_row.unwrap_or(request.row));
-        line.push(b'\n');
-        line
-    }
-}
-
-/// Decimal digits, without the formatting machinery: a Mooncake row has hundreds of block ids.
-fn number(line: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + u8::try_from(value % 10).expect("a digit");
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    line.extend_from_slice(&digits[at..]);
-}
-
-/// Text, in quotes where CSV needs them.
-fn quoted(line: &mut Vec<u8>, text: Option<&str>) {
-    let bytes = text.unwrap_or_default().as_bytes();
-    if !bytes.iter().any(|byte| b",\"\r\n".contains(byte)) {
-        line.extend_from_slice(bytes);
-        return;
-    }
-    line.push(b'"');
-    for &byte in bytes {
-        if byte == b'"' {
-            line.push(b'"');
-        }
-        line.push(byte);
-    }
-    line.push(b'"');
 }

@@ -19,7 +19,7 @@ pub mod rate;
 mod shape;
 mod window;
 
-pub use self::csv::{PlanWriteError, write_plan};
+pub use self::csv::{PLAN_COLUMNS, PlanWriteError, write_plan};
 pub use self::facts::{End, PlanFacts};
 pub use self::fit::ServerLength;
 pub use self::plan::{Plan, plan};

@@ -1,4 +1,4 @@
-//! [`Nanos`] as a bare integer in JSON and CSV, for fields whose name ends in `_ns` there.
+//! [`Nanos`] as a bare integer in JSON, for fields whose name ends in `_ns` there.
 
 use serde::{Deserialize, Deserializer, Serializer};
 
@@ -11,25 +11,4 @@ pub(super) fn serialize<S: Serializer>(value: &Nanos, out: S) -> Result<S::Ok, S
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Nanos, D::Error> {
     u64::deserialize(input).map(Nanos)
-}
-
-/// The same, where nothing is an empty cell.
-pub(super) mod option {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::units::Nanos;
-
-    #[expect(clippy::ref_option, reason = "the signature that serde calls")]
-    pub(crate) fn serialize<S: Serializer>(
-        value: &Option<Nanos>,
-        out: S,
-    ) -> Result<S::Ok, S::Error> {
-        value.map(|value| value.0).serialize(out)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        input: D,
-    ) -> Result<Option<Nanos>, D::Error> {
-        Ok(Option::<u64>::deserialize(input)?.map(Nanos))
-    }
 }

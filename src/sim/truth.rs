@@ -5,16 +5,13 @@
 //! compared without an offset. Absent: any estimate. A token's time is the instant at which its bytes
 //! were handed to the connection, which writes them to the socket within the same turn.
 
-use std::io::{Read, Write};
+use std::io::{BufWriter, Read, Write};
 
-use serde::{Deserialize, Serialize};
-
-use super::nanoseconds;
+use crate::columns::{CsvRow, ReadError, Word, csv_row, read_lines, write_header, write_line};
 use crate::units::Nanos;
 
 /// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Answered in full.
     Done,
@@ -26,41 +23,44 @@ pub enum Ended {
     Broken,
 }
 
-/// One request. Cells are empty where nothing applies.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TruthRow {
-    /// The `id` in the answer.
-    pub request_id: String,
-    /// When the request's head had been read, before its body.
-    #[serde(rename = "arrival_ns", with = "nanoseconds")]
-    pub arrival: Nanos,
-    /// When the first token was handed to the connection.
-    #[serde(rename = "first_ns", with = "nanoseconds::option")]
-    pub first: Option<Nanos>,
-    /// When the last was.
-    #[serde(rename = "last_ns", with = "nanoseconds::option")]
-    pub last: Option<Nanos>,
-    /// How many were.
-    pub output_tok: u64,
-    /// Tokens of the prompt, where the request could be read.
-    pub prompt_tok: Option<u64>,
-    /// Between successive tokens of a stream, nearest rank.
-    #[serde(rename = "gap_p50_ns", with = "nanoseconds::option")]
-    pub gap_p50: Option<Nanos>,
-    /// The same, 99th percentile.
-    #[serde(rename = "gap_p99_ns", with = "nanoseconds::option")]
-    pub gap_p99: Option<Nanos>,
-    /// The longest.
-    #[serde(rename = "gap_max_ns", with = "nanoseconds::option")]
-    pub gap_max: Option<Nanos>,
-    /// How long it waited for a slot, by the model.
-    #[serde(rename = "queued_ns", with = "nanoseconds::option")]
-    pub queued: Option<Nanos>,
-    /// How it ended.
-    pub ended: Ended,
-    /// The faults that fell on it, joined with `+`; empty where none did.
-    #[serde(default)]
-    pub fault: String,
+impl Word for Ended {
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (Self::Done, "done"),
+        (Self::Cancelled, "cancelled"),
+        (Self::Refused, "refused"),
+        (Self::Broken, "broken"),
+    ];
+}
+
+csv_row! {
+    /// One request. Cells are empty where nothing applies.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TruthRow {
+        /// The `id` in the answer.
+        pub request_id: String => "request_id",
+        /// When the request's head had been read, before its body.
+        pub arrival: Nanos => "arrival_ns" in Ns,
+        /// When the first token was handed to the connection. Empty: none was.
+        pub first: Option<Nanos> => "first_ns" in Ns,
+        /// When the last was. Empty: none was.
+        pub last: Option<Nanos> => "last_ns" in Ns,
+        /// How many were.
+        pub output_tok: u64 => "output_tok" in Tok,
+        /// Tokens of the prompt. Empty: the request could not be read.
+        pub prompt_tok: Option<u64> => "prompt_tok" in Tok,
+        /// Median time between successive tokens of a stream, nearest rank. Empty: fewer than two, or no stream.
+        pub gap_p50: Option<Nanos> => "gap_p50_ns" in Ns,
+        /// The same, 99th percentile. Empty: as `gap_p50_ns`.
+        pub gap_p99: Option<Nanos> => "gap_p99_ns" in Ns,
+        /// The longest. Empty: as `gap_p50_ns`.
+        pub gap_max: Option<Nanos> => "gap_max_ns" in Ns,
+        /// How long it waited for a slot, by the model. Empty: it never came so far.
+        pub queued: Option<Nanos> => "queued_ns" in Ns,
+        /// How it ended: `done`, `cancelled` (the client went away, or the server was stopped), `refused` or `broken` (by a fault).
+        pub ended: Ended => "ended",
+        /// The faults that fell on it, joined with `+`. Empty: none did.
+        pub fault: String => "fault",
+    }
 }
 
 /// The truth log could not be written or read.
@@ -74,33 +74,37 @@ pub enum TruthError {
     },
     /// With the line and field where it is one of the contents.
     #[error("truth log: {0}")]
-    Csv(#[from] csv::Error),
+    Csv(#[from] ReadError),
     /// The medium failed.
     #[error("truth log: {0}")]
     Io(#[from] std::io::Error),
 }
 
+/// Columns at the end that logs of older servers lack: `fault`.
+const OPTIONAL: usize = 1;
+
 /// Reads a truth log back.
 pub fn read(input: impl Read) -> Result<Vec<TruthRow>, TruthError> {
-    let mut reader = csv::Reader::from_reader(input);
-    reader.deserialize().map(|row| row.map_err(unread)).collect()
+    let rows = read_lines(input, "a truth log", TruthRow::COLUMNS, OPTIONAL, TruthRow::read)?;
+    rows.map(|row| row.map_err(unread)).collect()
 }
 
 /// A line with too few cells has no fault but its end.
-fn unread(error: csv::Error) -> TruthError {
-    match error.kind() {
-        csv::ErrorKind::UnequalLengths { pos: Some(at), expected_len, len }
-            if len < expected_len =>
-        {
-            TruthError::Torn { line: at.line() }
-        }
-        _ => TruthError::Csv(error),
+fn unread(error: ReadError) -> TruthError {
+    if let ReadError::Csv(csv) = &error
+        && let csv::ErrorKind::UnequalLengths { pos: Some(at), expected_len, len } = csv.kind()
+        && len < expected_len
+    {
+        return TruthError::Torn { line: at.line() };
     }
+    TruthError::Csv(error)
 }
 
 /// The log being written.
 pub(super) struct TruthLog {
-    csv: csv::Writer<Box<dyn Write>>,
+    out: BufWriter<Box<dyn Write>>,
+    /// The line being written, used again.
+    line: Vec<u8>,
     /// The first failure ends the log; it is reported when the server is asked how it went.
     failure: Option<TruthError>,
 }
@@ -108,20 +112,26 @@ pub(super) struct TruthLog {
 impl TruthLog {
     /// Starts a log with its header, so that one without requests can be told from none.
     pub(super) fn new(out: Box<dyn Write>) -> Self {
-        let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(out);
-        let failure = csv.write_record(COLUMNS).err().map(TruthError::from);
-        Self { csv, failure }
+        let mut log = Self { out: BufWriter::new(out), line: Vec::new(), failure: None };
+        log.write_with(|line| write_header(TruthRow::COLUMNS, line));
+        log
     }
 
     pub(super) fn write(&mut self, row: &TruthRow) {
+        self.write_with(|line| write_line(TruthRow::COLUMNS, row, line));
+    }
+
+    fn write_with(&mut self, line: impl FnOnce(&mut Vec<u8>)) {
         if self.failure.is_none() {
-            self.failure = self.csv.serialize(row).err().map(TruthError::from);
+            self.line.clear();
+            line(&mut self.line);
+            self.failure = self.out.write_all(&self.line).err().map(TruthError::from);
         }
     }
 
     pub(super) fn flush(&mut self) {
         if self.failure.is_none() {
-            self.failure = self.csv.flush().err().map(TruthError::from);
+            self.failure = self.out.flush().err().map(TruthError::from);
         }
     }
 
@@ -129,22 +139,6 @@ impl TruthLog {
         self.failure.take()
     }
 }
-
-/// The header, as the fields above are named.
-const COLUMNS: [&str; 12] = [
-    "request_id",
-    "arrival_ns",
-    "first_ns",
-    "last_ns",
-    "output_tok",
-    "prompt_tok",
-    "gap_p50_ns",
-    "gap_p99_ns",
-    "gap_max_ns",
-    "queued_ns",
-    "ended",
-    "fault",
-];
 
 /// What is noted of one request while it runs.
 pub(super) struct Ledger {
@@ -276,12 +270,15 @@ mod tests {
 
     #[test]
     fn a_torn_line_is_named() {
-        let text = format!("{}\ncmpl-sim-1,9,,,0,,", COLUMNS.join(","));
+        let mut header = Vec::new();
+        write_header(TruthRow::COLUMNS, &mut header);
+        let header = String::from_utf8(header).expect("text");
+        let text = format!("{header}cmpl-sim-1,9,,,0,,");
         let message = read(text.as_bytes()).expect_err("torn").to_string();
         assert!(message.contains("line 2 is not whole"), "{message}");
-        let text = format!("{}\ncmpl-sim-1,9,,,x,,,,,,refused,\n", COLUMNS.join(","));
+        let text = format!("{header}cmpl-sim-1,9,,,x,,,,,,refused,\n");
         let message = read(text.as_bytes()).expect_err("no count").to_string();
-        assert!(message.contains("line: 2") && message.contains("field 4"), "{message}");
+        assert!(message.contains("line 2, column `output_tok`: `x` is"), "{message}");
     }
 
     #[test]

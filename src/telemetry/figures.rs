@@ -4,43 +4,69 @@
 
 use super::rules::{Counter, Gauge, Latency, Moves, Rules};
 use super::window::{Generation, Window};
+use crate::columns::columns;
 
-/// Histograms and the beginnings of their names.
-const LATENCIES: [(Latency, [&str; 3]); 4] = [
-    (Latency::Ttft, ["ttft_p50_ms", "ttft_p90_ms", "ttft_p99_ms"]),
-    (Latency::Itl, ["itl_p50_ms", "itl_p90_ms", "itl_p99_ms"]),
-    (Latency::E2e, ["e2e_p50_ms", "e2e_p90_ms", "e2e_p99_ms"]),
-    (Latency::Queue, ["queue_p50_ms", "queue_p90_ms", "queue_p99_ms"]),
-];
-const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
-
-/// Names and values, always the same names in the same order.
-#[must_use]
-pub fn figures(window: &Window) -> Vec<(&'static str, Option<f64>)> {
-    let generation = window.generation;
-    let mut figures = vec![
-        ("measured_s", Some(window.measured.as_secs_f64())),
-        ("stamp_error_s", Some(window.stamp_error.as_secs_f64())),
-        ("restarts", Some(f64::from(window.restarts))),
-        ("generation_tok_s", generation.map(|rate| rate.tok_s)),
-        ("generation_error_tok_s", generation.and_then(|rate| rate.error_tok_s)),
-        ("prompt_tok_s", window.rate(Counter::Prompt)),
-        ("finished_req_s", window.rate(Counter::Finished)),
-        ("mean_completion_tok", window.mean_completion_tok()),
-        ("running", window.gauge(Gauge::Running)),
-        ("waiting", window.gauge(Gauge::Waiting)),
-        ("kv_use", window.gauge(Gauge::KvUse)),
-        ("cache_hit", window.cache_hit_share()),
-        ("preemptions", window.grown.get(&Counter::Preempted).copied()),
-        ("acceptance", window.acceptance()),
-    ];
-    for (latency, names) in LATENCIES {
-        for (name, share) in names.into_iter().zip(SHARES) {
-            let percentile = window.percentile(latency, share);
-            figures.push((name, percentile.and_then(|found| found.value).map(|s| s * 1000.0)));
-        }
+columns! {
+    /// Names and values, in the order of the columns of `watch.csv`.
+    pub const FIGURES: |window: &Window| -> Option<f64> {
+        /// Length of the window that was measured.
+        "measured_s" in S = Some(window.measured.as_secs_f64());
+        /// How exactly its ends are known.
+        "stamp_error_s" in S = Some(window.stamp_error.as_secs_f64());
+        /// Restarts of a server inside it.
+        "restarts" = Some(f64::from(window.restarts));
+        /// Completion tokens. Empty: not told.
+        "generation_tok_s" in TokS = window.generation.map(|rate| rate.tok_s);
+        /// How far off that may be. Empty: not known.
+        "generation_error_tok_s" in TokS = window.generation.and_then(|rate| rate.error_tok_s);
+        /// Prompt tokens. Empty: not told.
+        "prompt_tok_s" in TokS = window.rate(Counter::Prompt);
+        /// Requests that finished. Empty: not told.
+        "finished_req_s" in ReqS = window.rate(Counter::Finished);
+        /// Mean length of their answers. Empty: none finished, or not told.
+        "mean_completion_tok" in Tok = window.mean_completion_tok();
+        /// Requests in the batch, at the end. Empty: not told.
+        "running" = window.gauge(Gauge::Running);
+        /// Requests that wait for a place, at the end. Empty: not told.
+        "waiting" = window.gauge(Gauge::Waiting);
+        /// Use of the KV cache, at the end. Empty: not told.
+        "kv_use" in Share = window.gauge(Gauge::KvUse);
+        /// Prompt tokens that its prefix cache had. Empty: none were asked for, or not told.
+        "cache_hit" in Share = window.cache_hit_share();
+        /// Requests put off for lack of KV cache. Empty: not told.
+        "preemptions" = window.grown.get(&Counter::Preempted).copied();
+        /// Drafted tokens that were accepted. Empty: none were drafted, or not told.
+        "acceptance" in Share = window.acceptance();
+        /// Median of the time to first token, by the server's histogram. Empty: too few values, or beyond its last bound.
+        "ttft_p50_ms" in Ms = ms(window, Latency::Ttft, 0.5);
+        /// The same, 90th percentile. Empty: too few values, or beyond its last bound.
+        "ttft_p90_ms" in Ms = ms(window, Latency::Ttft, 0.9);
+        /// The same, 99th percentile. Empty: too few values, or beyond its last bound.
+        "ttft_p99_ms" in Ms = ms(window, Latency::Ttft, 0.99);
+        /// Median of the time between tokens, by the server's histogram. Empty: too few values, or beyond its last bound.
+        "itl_p50_ms" in Ms = ms(window, Latency::Itl, 0.5);
+        /// The same, 90th percentile. Empty: too few values, or beyond its last bound.
+        "itl_p90_ms" in Ms = ms(window, Latency::Itl, 0.9);
+        /// The same, 99th percentile. Empty: too few values, or beyond its last bound.
+        "itl_p99_ms" in Ms = ms(window, Latency::Itl, 0.99);
+        /// Median of the time of a whole request, by the server's histogram. Empty: too few values, or beyond its last bound.
+        "e2e_p50_ms" in Ms = ms(window, Latency::E2e, 0.5);
+        /// The same, 90th percentile. Empty: too few values, or beyond its last bound.
+        "e2e_p90_ms" in Ms = ms(window, Latency::E2e, 0.9);
+        /// The same, 99th percentile. Empty: too few values, or beyond its last bound.
+        "e2e_p99_ms" in Ms = ms(window, Latency::E2e, 0.99);
+        /// Median of the time in the queue, by the server's histogram. Empty: too few values, or beyond its last bound.
+        "queue_p50_ms" in Ms = ms(window, Latency::Queue, 0.5);
+        /// The same, 90th percentile. Empty: too few values, or beyond its last bound.
+        "queue_p90_ms" in Ms = ms(window, Latency::Queue, 0.9);
+        /// The same, 99th percentile. Empty: too few values, or beyond its last bound.
+        "queue_p99_ms" in Ms = ms(window, Latency::Queue, 0.99);
     }
-    figures
+}
+
+/// A percentile of a latency, where the histogram bounds it.
+fn ms(window: &Window, latency: Latency, share: f64) -> Option<f64> {
+    window.percentile(latency, share)?.value.map(|s| s * 1000.0)
 }
 
 /// How the rate of completion tokens was found, in a word.

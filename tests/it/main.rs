@@ -5,6 +5,7 @@ mod architecture;
 mod bad_input;
 mod calibrate;
 mod captures;
+mod columns;
 mod faults;
 mod golden;
 mod health;

@@ -287,7 +287,7 @@ impl<'a> Attempt<'a> {
         }
         if let Some(kind) = chunk.kind {
             record.tokens.push(at, kind, chunk.usage.and_then(|usage| usage.output_tok));
-            record.tokens.lay(self.rx_delay);
+            record.tokens.set_rx_delay(self.rx_delay);
             record.rx_delay = record.rx_delay.max(self.rx_delay);
         }
         if record.request_id.is_none() {

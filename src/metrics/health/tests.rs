@@ -42,7 +42,7 @@ fn lag_decides_by_its_own_limits_and_by_those_on_ttft() {
     let check = |lag_ms, facts, limited, warned| {
         let verdict = judged(lag_ms, 20, 0, Outcome::Ok, facts);
         let found = (verdict.is_limited(), !verdict.warnings.is_empty());
-        assert_eq!(found, (limited, warned), "{lag_ms} ms: {}", verdict.words());
+        assert_eq!(found, (limited, warned), "{lag_ms} ms: {}", verdict.to_string());
     };
     check(1, none, false, false);
     check(6, none, false, true);
@@ -58,10 +58,10 @@ fn lag_decides_by_its_own_limits_and_by_those_on_ttft() {
 fn a_server_that_stalls_or_comes_in_bursts_is_no_fault_of_ours() {
     for gap_ms in [0, 60_000] {
         let verdict = judged(0, gap_ms, 0, Outcome::Ok, HealthFacts::default());
-        assert_eq!(verdict.words(), "ok");
+        assert_eq!(verdict.to_string(), "ok");
     }
     for outcome in [Outcome::Connect, Outcome::Timeout, Outcome::Http(503)] {
-        assert_eq!(judged(0, 20, 50, outcome, HealthFacts::default()).words(), "ok");
+        assert_eq!(judged(0, 20, 50, outcome, HealthFacts::default()).to_string(), "ok");
     }
 }
 
@@ -75,10 +75,10 @@ fn a_starved_client_is_told_from_a_busy_machine_that_it_does_not_feel() {
         };
         judged(lag_ms, 20, 0, Outcome::Ok, HealthFacts { figures, ..HealthFacts::default() })
     };
-    assert!(with(3, 0.4, 0.5).words().starts_with("limited (processor: its threads waited"));
-    assert_eq!(with(1, 0.4, 0.5).words(), "ok");
+    assert!(with(3, 0.4, 0.5).to_string().starts_with("limited (processor: its threads waited"));
+    assert_eq!(with(1, 0.4, 0.5).to_string(), "ok");
     assert!(!with(3, 0.4, 0.1).is_limited());
-    assert!(with(0, 0.97, 0.0).words().contains("ran 97% of the time"));
+    assert!(with(0, 0.97, 0.0).to_string().contains("ran 97% of the time"));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_control_group_that_holds_the_client_back_limits_it() {
             cpu_allowed: Some(0.5),
             ..ClientFigures::default()
         };
-        judged(0, 20, 0, Outcome::Ok, HealthFacts { figures, ..HealthFacts::default() }).words()
+        judged(0, 20, 0, Outcome::Ok, HealthFacts { figures, ..HealthFacts::default() }).to_string()
     };
     assert_eq!(
         with(0.032),
@@ -111,7 +111,7 @@ fn a_schedule_that_bent_for_a_moment_is_told_though_most_rows_left_in_time() {
             metrics.add(&Row::of(&record, Nanos::ZERO), &record);
         }
         let verdict = ClientVerdict::of(&metrics.finish(), HealthFacts::default());
-        assert_eq!(verdict.words(), expect);
+        assert_eq!(verdict.to_string(), expect);
     };
     check(5, 700, "ok (the schedule bent: 5 requests that were due had not left at 1 s)");
     // Over the end of a second, and not late.
@@ -128,7 +128,7 @@ fn workers_that_wake_late_and_what_is_nearly_used_up_are_told() {
             ports_limit: Some(1_000),
             ..ClientFigures::default()
         };
-        judged(0, 20, 0, Outcome::Ok, HealthFacts { figures, ..HealthFacts::default() }).words()
+        judged(0, 20, 0, Outcome::Ok, HealthFacts { figures, ..HealthFacts::default() }).to_string()
     };
     assert_eq!(with(1_000, 1, 900), "ok");
     assert_eq!(with(1_000, 6, 0), "ok (its workers woke 6.0 ms late (p99))");
@@ -142,7 +142,7 @@ fn workers_that_wake_late_and_what_is_nearly_used_up_are_told() {
 #[test]
 fn what_ran_out_and_what_was_never_sent_limit_it() {
     let none = HealthFacts::default();
-    let words = judged(0, 20, 3, Outcome::Client, none).words();
+    let words = judged(0, 20, 3, Outcome::Client, none).to_string();
     assert_eq!(words, "limited (3 requests found no room on this machine: Too many open files)");
     assert!(judged(0, 20, 1, Outcome::Unsent, none).is_limited());
     for facts in [HealthFacts { stopped: true, ..none }, HealthFacts { capped: true, ..none }] {

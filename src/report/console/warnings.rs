@@ -6,7 +6,7 @@
 use super::RunFacts;
 use crate::metrics::health::{ClientVerdict, HealthFacts};
 use crate::metrics::{AskedGot, MEASURED, Percentile, Summary, Tally};
-use crate::report::words::{decimal, grouped, percent, span};
+use crate::report::number_format::{decimal, grouped, percent, span};
 
 /// Asked and got may differ by this much before a warning.
 const LENGTH_DIFFERENCE: f64 = 0.02;

@@ -11,8 +11,9 @@ use circles::circles;
 use source::{Source, sources};
 
 /// Room -> rooms that its files may name. `units` may be named by all.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("units", &[]),
+    ("columns", &[]),
     ("redact", &[]),
     ("clock", &[]),
     ("machine", &[]),
