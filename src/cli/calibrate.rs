@@ -10,17 +10,20 @@ use clap::Args;
 use tokio::sync::watch;
 
 use super::Exit;
-use super::calibration::{Calibration, Scratch, measure};
-use super::calibration_words as words;
-use super::console::{print, say};
-use super::live::stop_on_signals;
+use super::calibration_page::page;
+use super::console::{print, say, this_program};
+use super::progress::Console;
+use super::signals::stop_on_signals;
 use crate::clock::Utc;
 use crate::lab::Load;
+use crate::machine::host;
 use crate::replay::capacity;
 use crate::replay::drain::Stop;
 use crate::report::Folder;
-use crate::schedule::PlanFacts;
-use crate::units::{NS_PER_S, Nanos, UnitError};
+use crate::run::calibration::{
+    Calibration, Scratch, describe_load, interval, json, meaning, measure, search, streams_of,
+};
+use crate::units::{Nanos, UnitError};
 
 /// Arguments of `calibrate`.
 #[derive(Debug, Args)]
@@ -49,34 +52,15 @@ pub(super) struct CalibrateArgs {
     json: bool,
 }
 
-/// Streams of the first step of the search; each next one doubles them.
-const FIRST_STREAMS: u32 = 250;
-/// And of the last.
-const MOST_STREAMS: u32 = 16_000;
-/// How long a step is measured.
-const STEP: Nanos = Nanos::from_millis(2_000);
-/// A load is held while every error stays below this: what is called good elsewhere too.
-const HELD_MS: f64 = 5.0;
-/// A disturbance from outside lasts no longer than a step; twice is no disturbance.
-const TRIES: u32 = 2;
 /// How long an answer lasts where only its rate, or only the number of streams, is given.
 const LIFE_OF_RATE: Nanos = Nanos::from_secs(1);
 const LIFE_OF_STREAMS_S: f64 = 10.0;
 /// So many arrivals a second bound a p99 in the default duration.
 const LEAST_RATE: f64 = 40.0;
 
-/// The short form before a run: a token every so often, so many streams and arrivals a second at the
-/// bounds, for so long.
-const PLAN_GAP: Nanos = Nanos::from_millis(50);
-const PLAN_MOST_STREAMS: f64 = 4_000.0;
-const PLAN_LEAST_RATE: f64 = 2.0;
-const PLAN_SPAN: Nanos = Nanos::from_secs(3);
-/// What an answer is taken to have where no row asks for a length; about a chat's.
-pub(super) const UNKNOWN_ANSWER_TOK: f64 = 250.0;
-
 /// Carries out the command.
 pub(super) fn calibrate(args: &CalibrateArgs, quit: fn(Exit) -> !) -> anyhow::Result<Exit> {
-    let workers = args.workers.map_or_else(cores, usize::from);
+    let workers = args.workers.map_or_else(|| host::cores().unwrap_or(1), usize::from);
     let asked = args.asked();
     if let Some(load) = asked {
         load.check()?;
@@ -85,9 +69,13 @@ pub(super) fn calibrate(args: &CalibrateArgs, quit: fn(Exit) -> !) -> anyhow::Re
     let folder = folder.transpose()?;
     let (stop, _) = watch::channel(Stop::No);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
+    let (program, console) = (this_program()?, &mut Console::new(false));
     let load = match asked {
         Some(load) => load,
-        None => Load { span: args.duration, ..search(args.gap, workers, &stop)? },
+        None => {
+            let held = search(args.gap, workers, &program, &stop, console)?;
+            Load { span: args.duration, ..held }
+        }
     };
     if *stop.borrow() == Stop::All {
         return Ok(Exit::Interrupted);
@@ -95,16 +83,16 @@ pub(super) fn calibrate(args: &CalibrateArgs, quit: fn(Exit) -> !) -> anyhow::Re
     if let Some(shortage) = capacity::shortage(u64::from(load.streams)) {
         say(&format!("warning: {shortage}"));
     }
-    say(&format!("calibrating: {}", words::load(&load)));
+    say(&format!("calibrating: {}", describe_load(&load)));
     let calibration = match &folder {
-        Some(folder) => keep(measure(load, workers, folder, &stop)?, folder)?,
-        None => measure(load, workers, Scratch::make()?.folder(), &stop)?,
+        Some(folder) => keep(measure(load, workers, &program, folder, &stop, console)?, folder)?,
+        None => measure(load, workers, &program, Scratch::make()?.folder(), &stop, console)?,
     };
     if args.json {
-        print(&format!("{:#}\n", words::json(&calibration)));
-        say(&words::sentence(&calibration));
+        print(&format!("{:#}\n", json(&calibration)));
+        say(&meaning(&calibration));
     } else {
-        print(&words::page(&calibration));
+        print(&page(&calibration));
     }
     Ok(exit(&calibration))
 }
@@ -112,7 +100,7 @@ pub(super) fn calibrate(args: &CalibrateArgs, quit: fn(Exit) -> !) -> anyhow::Re
 /// Writes the result beside the files that it was made of.
 fn keep(calibration: Calibration, folder: &Folder) -> anyhow::Result<Calibration> {
     let path = folder.file("calibration.json");
-    std::fs::write(&path, format!("{:#}\n", words::json(&calibration)))
+    std::fs::write(&path, format!("{:#}\n", json(&calibration)))
         .with_context(|| format!("failed to write {}", path.display()))?;
     Ok(calibration)
 }
@@ -125,11 +113,6 @@ fn exit(calibration: &Calibration) -> Exit {
         calibration if calibration.is_whole() => Exit::Ok,
         _ => Exit::CannotAnswer,
     }
-}
-
-/// One worker for each.
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 impl CalibrateArgs {
@@ -147,76 +130,6 @@ impl CalibrateArgs {
     }
 }
 
-/// The largest load that is held, by doubling; the first step where not even that is.
-fn search(gap: Nanos, workers: usize, stop: &watch::Sender<Stop>) -> anyhow::Result<Load> {
-    let of = |streams: u32| {
-        // Answers of two seconds: a step of two sees as many begin as end.
-        Load { interval: interval(f64::from(streams) / 2.0), streams, gap, span: STEP }
-    };
-    let mut held = of(FIRST_STREAMS);
-    let mut streams = FIRST_STREAMS;
-    while streams <= MOST_STREAMS && capacity::shortage(u64::from(streams)).is_none() {
-        let load = of(streams);
-        let mut holds = false;
-        for _ in 0..TRIES {
-            let calibration = measure(load, workers, Scratch::make()?.folder(), stop)?;
-            let error_ms = calibration.worst_ms();
-            holds = calibration.is_whole() && error_ms.is_some_and(|ms| ms <= HELD_MS);
-            let (load, error) = (words::load(&load), words::worst(&calibration));
-            say(&format!("{load}: {error}{}", if holds { "" } else { "; not held" }));
-            if holds || calibration.interrupted {
-                break;
-            }
-        }
-        if !holds {
-            break;
-        }
-        held = load;
-        streams *= 2;
-    }
-    if streams == FIRST_STREAMS {
-        say("note: not even the least load of the search was held; it is measured all the same");
-    }
-    Ok(held)
-}
-
-/// A plan's own load, as far as it is known before it is sent: streams are taken to last as long as
-/// their mean answer at 20 tok/s, and no more of them are opened than the built-in server carries.
-pub(super) fn of_plan(facts: &PlanFacts, slots: Option<usize>) -> Load {
-    let answer_tok = mean_answer_tok(facts).unwrap_or(UNKNOWN_ANSWER_TOK);
-    let life_s = (answer_tok * PLAN_GAP.as_secs_f64()).max(PLAN_GAP.as_secs_f64());
-    let paced = |span: Nanos| facts.rows as f64 / span.as_secs_f64();
-    let (rate, streams) = match (slots, facts.last_due.filter(|last| *last > Nanos::ZERO)) {
-        (Some(slots), _) => (slots as f64 / life_s, slots as f64),
-        (None, Some(span)) => (paced(span), paced(span) * life_s),
-        // All at once.
-        (None, None) => (facts.rows as f64 / life_s, facts.rows as f64),
-    };
-    let streams = streams.min(facts.rows as f64).min(PLAN_MOST_STREAMS);
-    let streams = streams_of(streams, Nanos::from_secs(1));
-    Load { interval: interval(rate.max(PLAN_LEAST_RATE)), streams, gap: PLAN_GAP, span: PLAN_SPAN }
-}
-
-/// The mean answer of the rows that ask for a length; `None` where none does.
-pub(super) fn mean_answer_tok(facts: &PlanFacts) -> Option<f64> {
-    let limited_rows = facts.rows.saturating_sub(facts.output.natural_rows);
-    (limited_rows > 0).then(|| facts.output.limited_tok as f64 / limited_rows as f64)
-}
-
-/// Streams that `rate` arrivals a second keep open.
-fn streams_of(rate: f64, life: Nanos) -> u32 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to fit")]
-    let streams = (rate * life.as_secs_f64()).ceil().clamp(1.0, 1e6) as u32;
-    streams
-}
-
-/// Between two of `rate` arrivals a second.
-fn interval(rate: f64) -> Nanos {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to fit")]
-    let ns = (NS_PER_S as f64 / rate).round().clamp(1.0, 1e18) as u64;
-    Nanos(ns)
-}
-
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| (1e-6..=1e6).contains(rate));
     rate.ok_or_else(|| "write arrivals a second, up to 1000000".to_owned())
@@ -227,37 +140,4 @@ fn span(text: &str) -> Result<Nanos, UnitError> {
         Nanos::ZERO => Err(UnitError::Zero),
         span => Ok(span),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::schedule::OutputSum;
-
-    #[test]
-    fn a_plan_s_load_is_its_rate_and_the_streams_that_its_answers_keep_open() {
-        // 10 requests a second of 100 tokens, 5 s each at 20 tok/s.
-        let facts = PlanFacts {
-            rows: 600,
-            output: OutputSum::of(60_000),
-            last_due: Some(Nanos::from_secs(60)),
-            ..PlanFacts::default()
-        };
-        let load = of_plan(&facts, None);
-        assert_eq!((load.interval, load.streams), (Nanos::from_millis(100), 50));
-        // In the closed loop 20 slots send 4 a second.
-        let load = of_plan(&facts, Some(20));
-        assert_eq!((load.interval, load.streams), (Nanos::from_millis(250), 20));
-        // Answers of no length asked for count for no tokens, and not as empty ones either.
-        let output = OutputSum { limited_tok: 30_000, natural_rows: 300 };
-        assert_eq!(mean_answer_tok(&PlanFacts { output, ..facts.clone() }), Some(100.0));
-        let output = OutputSum { limited_tok: 0, natural_rows: 600 };
-        let natural = PlanFacts { output, ..facts.clone() };
-        assert_eq!((mean_answer_tok(&natural), of_plan(&natural, None).streams), (None, 125));
-        // Once an hour is not calibrated at once an hour, and no plan opens more streams than it has rows.
-        let rare = PlanFacts { rows: 3, last_due: Some(Nanos::from_secs(7_200)), ..facts.clone() };
-        assert_eq!(of_plan(&rare, None).check(), Ok(()));
-        let burst = PlanFacts { rows: 7, last_due: Some(Nanos::ZERO), ..facts };
-        assert_eq!(of_plan(&burst, None).streams, 7);
-    }
 }

@@ -6,6 +6,9 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
 
 use crate::metrics::Summary;
 use crate::report::{self, RunFacts};
@@ -43,6 +46,11 @@ fn write_out(text: &str) -> std::io::Result<bool> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// The file of this program, which serves as the simulated server too.
+pub(super) fn this_program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("cannot find this program's own file")
 }
 
 /// Says why the program failed, with every cause that adds to it.

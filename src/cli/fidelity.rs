@@ -8,7 +8,7 @@ use crate::schedule::fidelity::{FidelityFigures, SideFigures};
 use crate::trace::stats::ArrivalFigures;
 
 /// The report as a table. `sent` is missing in a dry run.
-pub(super) fn words(figures: &FidelityFigures, sent: Option<&SentFigures>) -> String {
+pub(super) fn table(figures: &FidelityFigures, sent: Option<&SentFigures>) -> String {
     let mut text = String::new();
     let heads = ["asked", "planned", "sent"];
     let columns = if sent.is_some() { 3 } else { 2 };

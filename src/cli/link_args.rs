@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::client::{Headers, TlsOptions};
+use crate::server::Connection;
 
 /// Arguments about the way to servers.
 #[derive(Clone, Debug, Default, Args)]
@@ -47,27 +48,34 @@ pub(super) struct LinkArgs {
 }
 
 impl LinkArgs {
-    /// Whether requests bear a key of any kind.
-    pub(super) fn has_key(&self) -> bool {
-        let is_key = |line: &String| line.to_ascii_lowercase().starts_with("authorization");
-        self.api_key_env.is_some() || self.api_key_file.is_some() || self.headers.iter().any(is_key)
+    /// The same as settings, keys read.
+    pub(super) fn connection(&self) -> anyhow::Result<Connection> {
+        Ok(Connection {
+            headers: self.headers()?,
+            tls: TlsOptions {
+                ca_file: self.cacert.clone(),
+                insecure: self.insecure,
+                cert_file: self.cert.clone(),
+                key_file: self.key.clone(),
+            },
+            http2: self.http2,
+            unix_socket: self.unix_socket.clone(),
+            proxy: self.proxy.clone(),
+        })
     }
 
-    pub(super) fn tls(&self) -> TlsOptions {
-        TlsOptions {
-            ca_file: self.cacert.clone(),
-            insecure: self.insecure,
-            cert_file: self.cert.clone(),
-            key_file: self.key.clone(),
-        }
-    }
-
-    pub(super) fn has_tls(&self) -> bool {
-        self.insecure || self.cacert.is_some() || self.cert.is_some()
+    /// Refuses what only makes sense at a server that is named.
+    pub(super) fn check_has_server(&self) -> anyhow::Result<()> {
+        let has_tls = self.insecure || self.cacert.is_some() || self.cert.is_some();
+        anyhow::ensure!(
+            self.proxy.is_none() && !has_tls,
+            "nothing is reached by TLS or a proxy without a server\nhint: give --url"
+        );
+        Ok(())
     }
 
     /// The headers of every request, the key among them.
-    pub(super) fn headers(&self) -> anyhow::Result<Headers> {
+    fn headers(&self) -> anyhow::Result<Headers> {
         let mut headers = Headers::default();
         for (at, line) in self.headers.iter().enumerate() {
             headers.add(at + 1, line)?;

@@ -4,40 +4,23 @@
 //! and prints. Data goes to stdout, all else to stderr; a closed pipe is no error.
 
 mod args;
-mod ask;
-mod body_keys;
 mod calibrate;
-mod calibration;
-mod calibration_course;
-mod calibration_words;
-mod client_watch;
+mod calibration_page;
 mod console;
 mod content_args;
 mod fidelity;
 mod link_args;
-mod live;
-mod predial;
-mod prompt_fit;
-mod prompts;
-mod rating;
-mod reach;
+mod progress;
 mod reach_args;
 mod report;
-mod results;
 mod run;
-mod scraping;
-mod server;
-mod server_count;
+mod run_settings;
+mod signals;
 mod sim;
-mod simulated;
-mod teller;
-mod text_count;
 mod trace;
-mod traffic;
-mod truth;
 mod watch;
+mod watch_output;
 mod watch_words;
-mod watched;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};

@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::link_args::LinkArgs;
 use crate::client::dialect::MaxTokensKey;
-use crate::server::{Engine, UnknownEngine};
+use crate::run::MetricsPages;
+use crate::server::{Engine, Switch, UnknownEngine};
 use crate::units::{Nanos, UnitError};
 
 /// `--engine`: one by name, or (`None`) whichever is found.
@@ -21,24 +22,12 @@ impl FromStr for EngineChoice {
     }
 }
 
-/// Something to do always, never, or where it is known to be fine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Switch {
-    Auto,
-    On,
-    Off,
-}
-
-impl FromStr for Switch {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        match word {
-            "auto" => Ok(Self::Auto),
-            "on" => Ok(Self::On),
-            "off" => Ok(Self::Off),
-            _ => Err(format!("`{word}` is none of auto, on and off")),
-        }
+fn switch(word: &str) -> Result<Switch, String> {
+    match word {
+        "auto" => Ok(Switch::Auto),
+        "on" => Ok(Switch::On),
+        "off" => Ok(Switch::Off),
+        _ => Err(format!("`{word}` is none of auto, on and off")),
     }
 }
 
@@ -61,7 +50,7 @@ pub(super) struct ReachArgs {
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(super) wait_ready: Option<Nanos>,
     /// Token counts on every chunk: auto (where the engine is known to give them), on, off
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = switch)]
     pub(super) running_usage: Switch,
     /// Cut prompts (and completions) that are together too long for the server, and count them
     #[arg(long)]
@@ -74,9 +63,18 @@ pub(super) struct ReachArgs {
 }
 
 impl ReachArgs {
-    /// Whether more may be asked than what is served.
-    pub(super) fn may_probe(&self) -> bool {
-        !self.no_preflight && self.engine.0 != Some(Engine::OpenAi)
+    /// Whose metrics pages are read.
+    pub(super) fn metrics_pages(&self) -> anyhow::Result<MetricsPages> {
+        let off = self.metrics.iter().any(|url| url == "off");
+        anyhow::ensure!(
+            !off || self.metrics.len() == 1,
+            "--metrics off takes no other --metrics beside it"
+        );
+        Ok(match &self.metrics[..] {
+            [] => MetricsPages::Own,
+            _ if off => MetricsPages::Off,
+            urls => MetricsPages::Given(urls.to_vec()),
+        })
     }
 }
 

@@ -14,17 +14,16 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::Exit;
 use super::console::{complain, say};
 use super::link_args::LinkArgs;
-use super::reach::SOCKET_URL;
-use super::teller::Teller;
+use super::watch_output::WatchOutput;
 use super::watch_words::caution;
-use super::watched::{Server, refuse_twice};
 use crate::clock::Clock;
+use crate::server::SOCKET_URL;
 use crate::telemetry::Window;
 use crate::telemetry::figures::untold;
 use crate::telemetry::lifetime::Lifetime;
+use crate::telemetry::monitored::{MonitorError, MonitoredServer, refuse_twice};
 use crate::telemetry::remaining::Remaining;
 use crate::telemetry::rules::Counter;
-use crate::telemetry::track::SeveralServers;
 use crate::units::{Nanos, UnitError};
 
 /// Readings are this far apart, or a whole part of a shorter window.
@@ -97,7 +96,7 @@ pub(super) fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
         let quit = pin!(interrupted()?);
         let watched = Watching::begin(args, clock).run(&mut servers, quit).await;
         match watched {
-            Err(error) if error.is::<SeveralServers>() => {
+            Err(error) if matches!(error.downcast_ref(), Some(MonitorError::Several { .. })) => {
                 complain(&error);
                 Ok(Exit::CannotAnswer)
             }
@@ -106,10 +105,10 @@ pub(super) fn watch(args: &WatchArgs) -> anyhow::Result<Exit> {
     })
 }
 
-fn servers(args: &WatchArgs, clock: &Clock) -> anyhow::Result<Vec<Server>> {
-    let headers = args.link.headers()?;
+fn servers(args: &WatchArgs, clock: &Clock) -> anyhow::Result<Vec<MonitoredServer>> {
+    let connection = args.link.connection()?;
     let server = |url: &str, is_page| {
-        let mut server = Server::new(url, is_page, &args.link, &headers, clock)?;
+        let mut server = MonitoredServer::new(url, is_page, &connection, clock)?;
         server.only(args.model.clone());
         anyhow::Ok(server)
     };
@@ -135,7 +134,7 @@ fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
 struct Watching<'a> {
     args: &'a WatchArgs,
     clock: Clock,
-    teller: Teller,
+    output: WatchOutput,
     remaining: Option<Remaining>,
     /// Some window had a rate.
     has_measured: bool,
@@ -144,36 +143,34 @@ struct Watching<'a> {
 impl<'a> Watching<'a> {
     fn begin(args: &'a WatchArgs, clock: Clock) -> Self {
         let remaining = args.remaining.map(|samples| Remaining::new(samples, args.mean_tokens));
-        Self { args, clock, teller: Teller::new(args.json), remaining, has_measured: false }
+        Self { args, clock, output: WatchOutput::new(args.json), remaining, has_measured: false }
     }
 
     async fn run(
         mut self,
-        servers: &mut [Server],
+        servers: &mut [MonitoredServer],
         mut quit: Pin<&mut impl Future<Output = ()>>,
     ) -> anyhow::Result<Exit> {
-        let answers = join_all(servers.iter_mut().map(Server::first));
+        let answers = join_all(servers.iter_mut().map(MonitoredServer::first));
         let answers = match select(answers, quit.as_mut()).await {
-            Either::Left((answers, _)) => {
-                answers.into_iter().collect::<anyhow::Result<Vec<_>>>()?
-            }
+            Either::Left((answers, _)) => answers.into_iter().collect::<Result<Vec<_>, _>>()?,
             Either::Right(_) => return Ok(Exit::Interrupted),
         };
         introduce(servers)?;
-        answers.into_iter().flatten().for_each(|news| self.teller.note(news));
+        answers.into_iter().flatten().for_each(|news| self.output.note(news));
         if let Some(remaining) = &mut self.remaining {
             let all = servers.iter().map(|server| Lifetime::of(server.track.last()?.1));
             let all: Option<Vec<Lifetime>> = all.collect();
             remaining.begins_with(all.and_then(|all| all.into_iter().reduce(Lifetime::and)));
         }
         if let Some(folder) = &self.args.out {
-            self.teller.write_into(folder)?;
+            self.output.write_into(folder)?;
         }
         let whole = self.args.for_time.unwrap_or(Nanos::MAX);
         let length = self.args.window.min(whole);
         let step = Nanos(length.0 / length.0.div_ceil(SAMPLE_EVERY.0).max(1));
         let start = self.clock.now();
-        self.teller.starts(start);
+        self.output.starts(start);
         let (mut tick, mut from, mut goes_on) = (0, start, true);
         while goes_on {
             tick += 1;
@@ -184,7 +181,7 @@ impl<'a> Watching<'a> {
             }
             if !self.sample(due, servers, quit.as_mut()).await? {
                 self.last_window(servers, from)?;
-                self.teller.end();
+                self.output.end();
                 return Ok(Exit::Interrupted);
             }
             let now = self.clock.now();
@@ -196,10 +193,10 @@ impl<'a> Watching<'a> {
             }
             let last = Nanos(step.0 * 3 / 2);
             if let Some(window) = together(servers, now.since(last), now) {
-                self.teller.show(&window);
+                self.output.show(&window);
             }
         }
-        self.teller.end();
+        self.output.end();
         Ok(if self.has_measured { Exit::Ok } else { Exit::CannotAnswer })
     }
 
@@ -207,27 +204,32 @@ impl<'a> Watching<'a> {
     async fn sample(
         &mut self,
         due: Nanos,
-        servers: &mut [Server],
+        servers: &mut [MonitoredServer],
         quit: Pin<&mut impl Future<Output = ()>>,
     ) -> anyhow::Result<bool> {
         let sleep = self.clock.sleep_until(due);
         let readings = pin!(async {
             sleep.await;
-            join_all(servers.iter_mut().map(Server::sample)).await
+            join_all(servers.iter_mut().map(MonitoredServer::sample)).await
         });
         let Either::Left((news, _)) = select(readings, quit).await else {
             return Ok(false);
         };
         for news in news {
             if let Some(news) = news? {
-                self.teller.note(news);
+                self.output.note(news);
             }
         }
         Ok(true)
     }
 
     /// Tells a window that has ended; false where nobody listens any more.
-    fn window(&mut self, servers: &[Server], from: Nanos, to: Nanos) -> anyhow::Result<bool> {
+    fn window(
+        &mut self,
+        servers: &[MonitoredServer],
+        from: Nanos,
+        to: Nanos,
+    ) -> anyhow::Result<bool> {
         let window = together(servers, from, to);
         if let Some(window) = &window {
             self.limits(servers, window);
@@ -247,11 +249,11 @@ impl<'a> Watching<'a> {
         }
         let end = window.as_ref().map_or(to, |window| window.to);
         let outlook = self.remaining.as_ref().map(Remaining::outlook);
-        self.teller.tell(end, window.as_ref(), outlook)
+        self.output.tell(end, window.as_ref(), outlook)
     }
 
     /// The rest of a window that is cut off, where it has anything.
-    fn last_window(&mut self, servers: &[Server], from: Nanos) -> anyhow::Result<()> {
+    fn last_window(&mut self, servers: &[MonitoredServer], from: Nanos) -> anyhow::Result<()> {
         let now = self.clock.now();
         if together(servers, from, now).is_some() {
             self.window(servers, from, now)?;
@@ -260,22 +262,22 @@ impl<'a> Watching<'a> {
     }
 
     /// What the servers do not tell: to people once, in the data wherever there is no rate for it.
-    fn limits(&mut self, servers: &[Server], window: &Window) {
-        for rules in servers.iter().filter_map(Server::rules) {
+    fn limits(&mut self, servers: &[MonitoredServer], window: &Window) {
+        for rules in servers.iter().filter_map(MonitoredServer::rules) {
             let untold = untold(window, rules);
             if !untold.is_empty() {
                 let words = format!("{} does not tell: {}", rules.name, untold.join(", "));
-                self.teller.note_once(words, false);
+                self.output.note_once(words, false);
             }
             if let Some(words) = caution(window.generation.as_ref(), rules) {
-                self.teller.note_once(words, window.generation.is_none());
+                self.output.note_once(words, window.generation.is_none());
             }
         }
     }
 }
 
 /// Says what is watched, and what cannot be told of it.
-fn introduce(servers: &[Server]) -> anyhow::Result<()> {
+fn introduce(servers: &[MonitoredServer]) -> anyhow::Result<()> {
     let fronts = servers.iter().filter(|server| server.rules().is_some_and(|r| r.is_front));
     let fronts = fronts.count();
     if fronts > 0 && fronts < servers.len() {
@@ -291,14 +293,14 @@ fn introduce(servers: &[Server]) -> anyhow::Result<()> {
             say(&format!("note: {}: {}", rules.name, rules.note));
         }
     }
-    if servers.iter().filter_map(Server::rules).any(|rules| !rules.latencies.is_empty()) {
+    if servers.iter().filter_map(MonitoredServer::rules).any(|rules| !rules.latencies.is_empty()) {
         say("note: latency percentiles are interpolated within the server's own buckets");
     }
     Ok(())
 }
 
 /// All servers in one window; `None` where one of them has nothing to say.
-fn together(servers: &[Server], from: Nanos, to: Nanos) -> Option<Window> {
+fn together(servers: &[MonitoredServer], from: Nanos, to: Nanos) -> Option<Window> {
     let mut windows = servers.iter().map(|server| Window::of(&server.track, from, to));
     let first = windows.next()??;
     windows.try_fold(first, |all, window| Some(all.and(&window?)))

@@ -4,13 +4,13 @@
 //! Deliberately absent: figures, and when they are taken.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::console::{plain, say, try_print};
+use super::progress::live_line;
 use super::watch_words::{Told, watch_columns};
 use crate::clock::Anchor;
 use crate::columns::unit::Plain;
@@ -21,7 +21,7 @@ use crate::telemetry::remaining::{Outlook, Unknown};
 use crate::units::Nanos;
 
 /// Tells.
-pub(super) struct Teller {
+pub(super) struct WatchOutput {
     json: bool,
     anchor: Anchor,
     start: Nanos,
@@ -33,13 +33,9 @@ pub(super) struct Teller {
     told: BTreeSet<String>,
 }
 
-impl Teller {
+impl WatchOutput {
     pub(super) fn new(json: bool) -> Self {
-        let live = (!json && std::io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::new_spinner();
-            bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a fixed template"));
-            bar
-        });
+        let live = if json { None } else { live_line() };
         Self {
             json,
             anchor: Anchor::now(),

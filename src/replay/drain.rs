@@ -156,7 +156,8 @@ impl Shared {
     }
 
     /// Up to when every request of every worker has ended, and was handed over.
-    pub(super) fn settled(&self) -> Nanos {
+    #[must_use]
+    pub fn settled(&self) -> Nanos {
         let all = self.workers.iter().map(|slot| slot.settled.load(Ordering::Acquire));
         Nanos(all.min().unwrap_or(0))
     }

@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::folder::{WriteError, replace_file};
 use super::run_facts::OwnError;
-use crate::redact::{redact_arg, redact_command, redact_json, redact_text, redact_url};
 use crate::metrics::client_figures::ClientFigures;
 use crate::metrics::{Summary, Tally};
+use crate::redact::{redact_arg, redact_command, redact_json, redact_text, redact_url};
 use crate::units::Nanos;
 
 /// Raised when a field changes its meaning; new fields do not raise it.

@@ -29,7 +29,7 @@ pub use line_file::{LineFile, RecorderError};
 pub use manifest::{ClockAnchor, Machine, Manifest, ReadError, Scale, Target, WindowFacts};
 pub use number_format::{NONE, grouped, percent, span};
 pub use rebuild::{RebuildError, Rebuilt, rebuild};
-pub use recorder::{Recorded, Recorder};
+pub use recorder::{Recorded, Recorder, SecondCount};
 pub use run_facts::{OwnError, RunFacts};
 pub use server_csv::{SERVER_COLUMNS, ServerFile, ServerSample};
 pub use summary_csv::{SUMMARY_COLUMNS, save_summary, write_summary};

@@ -13,8 +13,8 @@ use super::intervals_csv::IntervalsFile;
 use super::line_file::{ROWS_WAITING_LIMIT, RecorderError};
 use super::timeline_csv::TimelineFile;
 use super::whole_lines::WholeLines;
-use crate::metrics::timeline::{HELD_LIMIT, ServerSecond, Timeline};
-use crate::metrics::{Metrics, Summary, Window};
+use crate::metrics::timeline::{HELD_LIMIT, Second, ServerSecond, Timeline};
+use crate::metrics::{Interval, Metrics, Summary, Window};
 use crate::record::csv::RowWriter;
 use crate::record::{ReaderPace, Row, StreamRecord};
 use crate::units::Nanos;
@@ -35,22 +35,38 @@ const TIMES_EVERY: Nanos = Nanos::from_secs(10);
 /// Nor do more rows than this wait in memory: about 1 MB.
 const ROWS_WAITING: u32 = 4096;
 
-/// The growing files of a run, and its metrics.
+/// The metrics of a run and, where it has a folder, its growing files.
 #[derive(Debug)]
 pub struct Recorder {
-    path: PathBuf,
-    rows: RowWriter<WholeLines>,
-    intervals: IntervalsFile,
-    timeline_file: TimelineFile,
-    chunks: Option<ChunksFile>,
+    files: Option<Files>,
     metrics: Metrics,
     timeline: Timeline,
+    seconds: Vec<SecondCount>,
     warmup: Nanos,
     pace: ReaderPace,
-    waiting: u32,
-    rows_written: Nanos,
     lines_written: Nanos,
     times_written: Nanos,
+}
+
+/// The files.
+#[derive(Debug)]
+struct Files {
+    path: PathBuf,
+    rows: RowWriter<WholeLines>,
+    waiting: u32,
+    rows_written: Nanos,
+    intervals: IntervalsFile,
+    timeline: TimelineFile,
+    chunks: Option<ChunksFile>,
+}
+
+/// What a second of the timeline counts of what went to and fro.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SecondCount {
+    /// Requests sent.
+    pub sent: u64,
+    /// Completion tokens that arrived.
+    pub output_tok: u64,
 }
 
 /// What a run came to.
@@ -63,17 +79,16 @@ pub struct Recorded {
     pub written: Result<(), RecorderError>,
     /// The files.
     pub files: Vec<String>,
+    /// The seconds of the run, in order.
+    pub seconds: Vec<SecondCount>,
     /// What a reader of the files should know.
     pub notices: Vec<String>,
 }
 
-impl Recorder {
-    /// Creates the files with their headers; refuses any that exists. One line per token event goes
-    /// to `chunks.csv` where that is asked for.
-    /// With `attempts`, rows tell how often they were sent.
-    pub fn create(
+impl Files {
+    fn create(
         folder: &Folder,
-        window: Window,
+        warmup: Nanos,
         chunks: bool,
         attempts: bool,
     ) -> Result<Self, RecorderError> {
@@ -86,15 +101,66 @@ impl Recorder {
         Ok(Self {
             path,
             rows,
-            intervals: IntervalsFile::create(folder.file(INTERVALS), window.warmup)?,
-            timeline_file: TimelineFile::create(folder.file(TIMELINE))?,
-            chunks,
-            metrics: Metrics::new(window),
-            timeline: Timeline::default(),
-            warmup: window.warmup,
-            pace: ReaderPace::default(),
             waiting: 0,
             rows_written: Nanos::ZERO,
+            intervals: IntervalsFile::create(folder.file(INTERVALS), warmup)?,
+            timeline: TimelineFile::create(folder.file(TIMELINE))?,
+            chunks,
+        })
+    }
+
+    fn record(&mut self, row: &Row, record: &StreamRecord) -> Result<(), RecorderError> {
+        if self.waiting >= ROWS_WAITING_LIMIT {
+            return Err(RecorderError::TooManyWait { path: self.path.clone(), row: row.row });
+        }
+        self.rows.write(row).map_err(|error| self.error(error))?;
+        self.waiting += 1;
+        self.chunks.as_mut().map_or(Ok(()), |chunks| chunks.write(row, record))
+    }
+
+    fn flush_rows(&mut self) -> Result<(), RecorderError> {
+        if self.waiting == 0 {
+            return Ok(());
+        }
+        self.rows.flush().map_err(|source| self.error(source))?;
+        self.waiting = 0;
+        Ok(())
+    }
+
+    /// Rows go first, so that no other file knows of one that is not there; a file that fails keeps no
+    /// other from being written.
+    fn flush(&mut self, pieces: Vec<Interval>) -> Result<(), RecorderError> {
+        let rows = self.flush_rows();
+        let pieces = pieces.into_iter().try_for_each(|piece| self.intervals.write(piece));
+        rows.and(pieces)
+            .and(self.intervals.flush())
+            .and(self.timeline.flush())
+            .and(self.chunks.as_mut().map_or(Ok(()), ChunksFile::flush))
+    }
+
+    fn error(&self, source: std::io::Error) -> RecorderError {
+        RecorderError::Write { path: self.path.clone(), source }
+    }
+}
+
+impl Recorder {
+    /// Creates the files with their headers; refuses any that exists. Without a folder there are only
+    /// the figures. One line per token event goes to `chunks.csv` where that is asked for. With
+    /// `attempts`, rows tell how often they were sent.
+    pub fn create(
+        folder: Option<&Folder>,
+        window: Window,
+        chunks: bool,
+        attempts: bool,
+    ) -> Result<Self, RecorderError> {
+        let files = folder.map(|folder| Files::create(folder, window.warmup, chunks, attempts));
+        Ok(Self {
+            files: files.transpose()?,
+            metrics: Metrics::new(window),
+            timeline: Timeline::default(),
+            seconds: Vec::new(),
+            warmup: window.warmup,
+            pace: ReaderPace::default(),
             lines_written: Nanos::ZERO,
             times_written: Nanos::ZERO,
         })
@@ -108,7 +174,9 @@ impl Recorder {
 
     /// Says when `t0` was, in nanoseconds since 1970.
     pub fn starts(&mut self, t0_utc_ns: i128) {
-        self.timeline_file.starts(t0_utc_ns);
+        if let Some(files) = &mut self.files {
+            files.timeline.starts(t0_utc_ns);
+        }
     }
 
     /// Notes that this process had used so much processor time at `at`.
@@ -132,36 +200,39 @@ impl Recorder {
         let row = Row::paced(&record, self.warmup, self.pace);
         self.metrics.add(&row, &record);
         self.timeline.add(&row, &record);
-        if self.waiting >= ROWS_WAITING_LIMIT {
-            return Err(RecorderError::TooManyWait { path: self.path.clone(), row: row.row });
-        }
-        self.rows.write(&row).map_err(|source| self.error(source))?;
-        self.waiting += 1;
-        if let Some(chunks) = &mut self.chunks {
-            chunks.write(&row, &record)?;
-        }
-        if self.waiting >= ROWS_WAITING {
-            self.flush()?;
-        }
-        Ok(())
+        let Some(files) = &mut self.files else { return Ok(()) };
+        files.record(&row, &record)?;
+        if files.waiting >= ROWS_WAITING { self.flush() } else { Ok(()) }
     }
 
     /// Every request that was due before this has been recorded: seconds before it are final.
     pub fn settled(&mut self, before: Nanos) -> Result<(), RecorderError> {
         let seconds = self.timeline.take_final(before);
-        seconds.iter().try_for_each(|second| self.timeline_file.write(second))
+        self.write_seconds(&seconds)
+    }
+
+    fn write_seconds(&mut self, seconds: &[Second]) -> Result<(), RecorderError> {
+        self.seconds.extend(
+            seconds
+                .iter()
+                .map(|second| SecondCount { sent: second.sent, output_tok: second.output_tok }),
+        );
+        let Some(files) = &mut self.files else { return Ok(()) };
+        seconds.iter().try_for_each(|second| files.timeline.write(second))
     }
 
     /// Hands to the operating system what has waited long enough; `now` is any time that does not run
     /// backwards.
     pub fn flush_if_due(&mut self, now: Nanos) -> Result<(), RecorderError> {
-        if now.since(self.rows_written) < ROWS_EVERY {
-            return Ok(());
+        if let Some(files) = &mut self.files {
+            if now.since(files.rows_written) < ROWS_EVERY {
+                return Ok(());
+            }
+            files.rows_written = now;
+            RecorderError::check_is_there(&files.path)?;
         }
-        self.rows_written = now;
-        RecorderError::check_is_there(&self.path)?;
         if now.since(self.lines_written) < LINES_EVERY {
-            return self.flush_rows();
+            return self.files.as_mut().map_or(Ok(()), Files::flush_rows);
         }
         self.lines_written = now;
         let times = now.since(self.times_written) >= TIMES_EVERY;
@@ -176,48 +247,33 @@ impl Recorder {
         self.flush_with(false)
     }
 
-    /// Rows go first, so that no other file knows of one that is not there; a file that fails keeps no other from being written.
     fn flush_with(&mut self, times: bool) -> Result<(), RecorderError> {
-        let rows = self.flush_rows();
         let pieces = self.metrics.take_intervals(times);
-        let pieces = pieces.into_iter().try_for_each(|piece| self.intervals.write(piece));
-        rows.and(pieces)
-            .and(self.intervals.flush())
-            .and(self.timeline_file.flush())
-            .and(self.chunks.as_mut().map_or(Ok(()), ChunksFile::flush))
-    }
-
-    fn flush_rows(&mut self) -> Result<(), RecorderError> {
-        if self.waiting == 0 {
-            return Ok(());
-        }
-        self.rows.flush().map_err(|source| self.error(source))?;
-        self.waiting = 0;
-        Ok(())
+        self.files.as_mut().map_or(Ok(()), |files| files.flush(pieces))
     }
 
     /// Ends the files.
     pub fn finish(mut self) -> Recorded {
         self.metrics.close();
         let seconds = self.timeline.finish();
-        let timeline = seconds.iter().try_for_each(|second| self.timeline_file.write(second));
+        let timeline = self.write_seconds(&seconds);
         let written = self.flush_with(true).and(timeline);
         let late = self.timeline.late();
         let notice = format!(
             "timeline.csv lacks {late} events of its seconds: only {HELD_LIMIT} seconds wait for \
              their requests to end"
         );
-        let files = [Some(REQUESTS), Some(INTERVALS), Some(TIMELINE), self.chunks.map(|_| CHUNKS)];
+        let names = |files: &Files| {
+            let chunks = files.chunks.as_ref().map(|_| CHUNKS);
+            [REQUESTS, INTERVALS, TIMELINE].into_iter().chain(chunks).map(str::to_owned).collect()
+        };
         Recorded {
+            files: self.files.as_ref().map(names).unwrap_or_default(),
             summary: self.metrics.finish(),
             written,
-            files: files.into_iter().flatten().map(str::to_owned).collect(),
+            seconds: self.seconds,
             notices: if late > 0 { vec![notice] } else { Vec::new() },
         }
-    }
-
-    fn error(&self, source: std::io::Error) -> RecorderError {
-        RecorderError::Write { path: self.path.clone(), source }
     }
 }
 

@@ -8,9 +8,9 @@ use super::events::{Event, Observer, Progress};
 use super::predial;
 use super::server_count::ServerCount;
 use super::token_count::TextCounter;
-use crate::machine::process;
 use crate::client::Dialled;
 use crate::clock::{Anchor, Clock, monotonic};
+use crate::machine::process;
 use crate::metrics::abort::{AbortReason, AbortWatch};
 use crate::metrics::client_figures::ClientFigures;
 use crate::metrics::fidelity::{SentFigures, SentTimes};
@@ -51,6 +51,13 @@ pub(super) struct Seen {
     next_sample: Nanos,
     /// Why sending was stopped.
     stopped: Option<AbortReason>,
+}
+
+impl Seen {
+    /// Nothing yet.
+    pub(super) fn new() -> Self {
+        Self { client: ClientMonitor::new(), ..Self::default() }
+    }
 }
 
 /// What a run leaves once it is over.

@@ -85,9 +85,7 @@ fn extra(
     let typed = typed.map(|text| {
         let json = RawValue::from_string(text.to_owned()).ok();
         json.filter(|json| json.get().starts_with('{')).ok_or_else(|| {
-            wrong(
-                "--extra is no JSON object\nhint: --extra '{\"temperature\": 0.7}'".to_owned(),
-            )
+            wrong("--extra is no JSON object\nhint: --extra '{\"temperature\": 0.7}'".to_owned())
         })
     });
     let typed = typed.transpose()?;
@@ -96,8 +94,9 @@ fn extra(
         (None, None) => return Ok(None),
         (Some(request), None) => request.to_owned(),
         (None, Some(typed)) => typed,
-        (Some(request), Some(typed)) => dialect::merged(request, &typed)
-            .map_err(|error| wrong(format!("--extra: {error}")))?,
+        (Some(request), Some(typed)) => {
+            dialect::merged(request, &typed).map_err(|error| wrong(format!("--extra: {error}")))?
+        }
     };
     Ok(Some(Arc::from(merged)))
 }

@@ -3,15 +3,15 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::truth::CompareError;
 use crate::lab::{LabError, LoadError};
 use crate::prompt::corpus::CorpusError;
 use crate::prompt::tokenizer::TokenizerError;
-use crate::replay::ReplayError;
 use crate::replay::job::JobError;
+use crate::replay::{Panicked, ReplayError};
 use crate::report::{FolderError, RecorderError, TextFileError, WriteError};
 use crate::schedule::rate::RateError;
 use crate::server::ServerError;
-use crate::sim::truth::TruthError;
 use crate::telemetry::MonitorError;
 use crate::trace::read::TraceError;
 use crate::workload::WorkloadError;
@@ -66,25 +66,28 @@ pub enum RunError {
     #[error(transparent)]
     Write(#[from] WriteError),
     /// The plan as a file.
-    #[error("failed to write the plan to {}: {source}", path.display())]
+    #[error("failed to write the plan to {}: {reason}", path.display())]
     Plan {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: String,
+        reason: String,
     },
     /// A calibration's load.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The simulated server's log.
+    /// The simulated server's log, or the rows that it is held against.
     #[error(transparent)]
-    Truth(#[from] TruthError),
+    Truth(#[from] CompareError),
     /// Virtual time.
     #[error(transparent)]
     Virtual(#[from] LabError),
     /// A thread or its runtime.
     #[error("cannot start a worker: {0}")]
     Worker(io::Error),
+    /// A thread panicked.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
     /// The system would not do something.
     #[error("{what}: {source}")]
     System {
@@ -110,6 +113,7 @@ impl From<ReplayError<TraceError, Self>> for RunError {
     fn from(error: ReplayError<TraceError, Self>) -> Self {
         match error {
             ReplayError::Worker(error) => Self::Worker(error),
+            ReplayError::Panicked(panicked) => panicked.into(),
             ReplayError::Plan(error) => error.into(),
             ReplayError::Content(error) => error.into(),
             ReplayError::Caller(error) => error,

@@ -16,7 +16,7 @@ use super::error::RunError;
 use super::settings::{MetricsPages, Settings, Target};
 use crate::clock::{Clock, monotonic};
 use crate::report::ServerSample;
-use crate::server::{Connection, SOCKET_URL, Servers};
+use crate::server::{Connection, Servers};
 use crate::telemetry::count::{Count, Counting, offset_s};
 use crate::telemetry::monitored::{MonitoredServer, distinct, refuse_twice};
 use crate::telemetry::reading::Series;
@@ -190,13 +190,12 @@ struct Reader {
 
 impl Reader {
     async fn open(pages: &Pages) -> Result<(Self, Vec<(&'static str, Moves)>), MonitorError> {
-        let clock = Clock::real()
-            .map_err(|source| MonitorError::System { what: "no timer", source })?;
+        let clock =
+            Clock::real().map_err(|source| MonitorError::System { what: "no timer", source })?;
         let mut servers = Vec::new();
         let (mut known, mut news) = (Vec::new(), Vec::new());
         for url in &pages.urls {
-            let mut server =
-                MonitoredServer::new(url, pages.are_given, &pages.connection, &clock)?;
+            let mut server = MonitoredServer::new(url, pages.are_given, &pages.connection, &clock)?;
             news.extend(server.first().await?);
             known.extend(server.rules().map(|rules| (rules.name, rules.moves)));
             servers.push((server, Counting::default()));

@@ -173,8 +173,9 @@ pub struct LimitSettings {
     pub predial: Option<u32>,
     /// Have the kernel stamp arrivals.
     pub rx_time: bool,
-    /// Measure this client's own error before the first row.
-    pub calibrate: bool,
+    /// Measure this client's own error before the first row, against the simulated server of this
+    /// program (`underfire`).
+    pub calibrate_with: Option<PathBuf>,
 }
 
 impl Default for LimitSettings {
@@ -191,7 +192,7 @@ impl Default for LimitSettings {
             workers: None,
             predial: None,
             rx_time: true,
-            calibrate: false,
+            calibrate_with: None,
         }
     }
 }
@@ -216,6 +217,8 @@ impl Default for JudgementSettings {
 pub struct OutputSettings {
     /// Where its files go.
     pub folder: FolderSettings,
+    /// The plan, row by row.
+    pub plan: Option<PathBuf>,
     /// A line per token event in `chunks.csv`.
     pub chunks: bool,
     /// Metrics pages, and whether any is read.

@@ -9,29 +9,47 @@ use std::io::BufReader;
 use serde_json::{Value, json};
 
 use crate::clock::Anchor;
+use crate::columns::ReadError;
 use crate::lab::{self, Agreement, TruthCheck};
 use crate::record::Row;
 use crate::record::csv::read_rows;
 use crate::report::{Folder, NONE};
-use crate::sim::truth::{self, TruthRow};
+use crate::sim::truth::{self, TruthError, TruthRow};
 use crate::units::Nanos;
 
+/// The log of a simulated server, in the folder of its run.
+pub(super) const TRUTH: &str = "truth.csv";
+
+/// Why a folder and its log cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// A file of it.
+    #[error(transparent)]
+    Open(#[from] std::io::Error),
+    /// The log.
+    #[error(transparent)]
+    Truth(#[from] TruthError),
+    /// The rows.
+    #[error(transparent)]
+    Rows(#[from] ReadError),
+}
+
 /// The rows of a folder, and the truth about them.
-pub(super) fn read_folder(folder: &Folder) -> anyhow::Result<(Vec<Row>, Vec<TruthRow>)> {
+pub(super) fn read_folder(folder: &Folder) -> Result<(Vec<Row>, Vec<TruthRow>), CompareError> {
     let open = |name| File::open(folder.file(name)).map(BufReader::new);
-    let log = truth::read(open("truth.csv")?)?;
+    let log = truth::read(open(TRUTH)?)?;
     let rows = read_rows(open("requests.csv")?)?.collect::<Result<Vec<_>, _>>()?;
     Ok((rows, log))
 }
 
 /// Reads both files back and holds one against the other.
-pub(super) fn check_folder(folder: &Folder, anchor: Anchor) -> anyhow::Result<TruthCheck> {
+pub(super) fn check_folder(folder: &Folder, anchor: Anchor) -> Result<TruthCheck, CompareError> {
     let (rows, log) = read_folder(folder)?;
     Ok(lab::check(&rows, anchor.monotonic, &log))
 }
 
 /// `arrival 0.08 / 0.31 / 1.20 ms` and so on.
-pub(super) fn words(check: &TruthCheck) -> String {
+pub(super) fn describe(check: &TruthCheck) -> String {
     let figures = |agreement: &Agreement| {
         [50, 99, 100].map(|percent| ms(agreement.percentile(percent))).join(" / ")
     };

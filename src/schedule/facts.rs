@@ -105,12 +105,7 @@ impl Tally {
         let mut line = Vec::new();
         write_header(PLAN_COLUMNS, &mut line);
         hash.write(&line);
-        Self {
-            facts: PlanFacts::default(),
-            line,
-            hash,
-            sessions: can_cut.then(HashSet::new),
-        }
+        Self { facts: PlanFacts::default(), line, hash, sessions: can_cut.then(HashSet::new) }
     }
 
     /// Counts a row that will be sent.

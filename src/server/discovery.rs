@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use tokio::task::LocalSet;
 
 use super::address::Address;
-use super::error::ServerError;
-use super::settings::{ServerSettings, Switch};
 use super::engine::Engine;
+use super::error::ServerError;
 use super::preflight::{self, PREFLIGHT_OUTPUT_TOK, Sent, Verdict};
 use super::probe::{Probe, ServerFacts};
+use super::settings::{ServerSettings, Switch};
 use crate::client::{Client, Dial, Endpoint, FetchError, Watch};
 use crate::clock::Clock;
 use crate::record::{Outcome, StreamRecord};
@@ -65,12 +65,13 @@ pub(super) fn discover(
     on_a_runtime(async |clock: Clock| {
         let mut answers = Answers::default();
         for address in addresses {
-            let probe =
-                Probe::new(&address.target, &address.route, &address.head, clock.clone());
+            let probe = Probe::new(&address.target, &address.route, &address.head, clock.clone());
             if let Some(limit) = settings.wait_ready {
                 wait_ready(&probe, &clock, limit, address, tell).await.map_err(|why| {
                     let limit_s = limit.as_secs_f64();
-                    ServerError::NotServed(format!("not ready after {limit_s} s (--wait-ready): {why}"))
+                    ServerError::NotServed(format!(
+                        "not ready after {limit_s} s (--wait-ready): {why}"
+                    ))
                 })?;
             }
             let mut asked = ask(&probe, settings).await;
@@ -172,9 +173,9 @@ fn waiting(address: &Address, why: &str) -> Remark {
 
 /// The vendor keys that every server of a run takes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Keys {
-    pub(super) ignore_eos: bool,
-    pub(super) running_usage: bool,
+pub(crate) struct Keys {
+    pub(crate) ignore_eos: bool,
+    pub(crate) running_usage: bool,
 }
 
 impl Keys {
@@ -240,7 +241,9 @@ pub(super) fn preflight(
         match preflight::judge(&record, &sent) {
             Verdict::Fine(said) => notices.extend(said),
             Verdict::Refused(why) => return Err(ServerError::NotServed(why)),
-            Verdict::Unreachable(why) if settings.model.is_none() => return Err(ServerError::NotServed(why)),
+            Verdict::Unreachable(why) if settings.model.is_none() => {
+                return Err(ServerError::NotServed(why));
+            }
             Verdict::Unreachable(why) => notices.push(format!("the preflight failed: {why}")),
         }
         tell(Remark::Preflight(describe(&record)));

@@ -5,7 +5,7 @@ use std::io;
 use crate::client::url::UrlError;
 use crate::client::url::proxy::ProxyError;
 use crate::client::{FetchError, HeadError, TlsError};
-use crate::replay::job::JobError;
+use crate::replay::job::{JobError, JobFault};
 
 /// Why a server cannot be used, told before the first row is due.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,10 @@ pub enum ServerError {
     Proxy(#[from] ProxyError),
     /// A small request of our own that cannot be put into words.
     #[error(transparent)]
-    Body(#[from] JobError),
+    Request(#[from] JobError),
+    /// The same of a request that is no row.
+    #[error(transparent)]
+    Body(#[from] JobFault),
     /// A runtime or a timer.
     #[error(transparent)]
     System(#[from] io::Error),

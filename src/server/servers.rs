@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::address::Address;
 use super::discovery::{self, Answers, Keys, Tell, engine_word};
+use super::engine::{Engine, Model};
 use super::error::ServerError;
+use super::probe::ServerFacts;
 use super::settings::{ServerSettings, Switch};
 use super::simulated::SimulatedServer;
-use super::engine::{Engine, Model};
-use super::probe::ServerFacts;
 use crate::client::{Endpoint, RequestHead, Retries, Route, Settings, Timeouts, url};
 use crate::replay::job::BodyMaker;
 use crate::sim;
@@ -127,7 +127,7 @@ impl Servers {
 
     /// Where a simulated one listens, in words.
     #[must_use]
-    pub fn simulated_words(&self) -> Option<String> {
+    pub fn describe_simulated(&self) -> Option<String> {
         self.simulated.as_ref()?;
         Some(match &self.process {
             Some(process) => {

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
-use crate::client::dialect::{Api, MaxTokensKey};
 use super::engine::Engine;
+use crate::client::dialect::{Api, MaxTokensKey};
 use crate::client::{Headers, TlsOptions};
 use crate::redact::redact_url;
 use crate::units::Nanos;

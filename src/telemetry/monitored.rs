@@ -138,7 +138,7 @@ impl MonitoredServer {
     }
 
     /// One more reading; what fails is a sample that is missing, but for servers in turn.
-    pub(super) async fn sample(&mut self) -> Result<Option<String>, MonitorError> {
+    pub async fn sample(&mut self) -> Result<Option<String>, MonitorError> {
         match self.read(false).await {
             Ok(news) => Ok(news),
             Err(Failed::Reading(words)) => {
@@ -151,12 +151,14 @@ impl MonitoredServer {
     }
 
     /// Answers over connections of their own: where load is balanced, they differ.
-    pub(super) async fn first(&mut self) -> Result<Option<String>, MonitorError> {
+    pub async fn first(&mut self) -> Result<Option<String>, MonitorError> {
         let mut news = None;
         for _ in 0..FIRST_ANSWERS {
             match self.read(true).await {
                 Ok(words) => news = news.or(words),
-                Err(Failed::Reading(words)) => return Err(MonitorError::Page(format!("{}: {words}", self.name))),
+                Err(Failed::Reading(words)) => {
+                    return Err(MonitorError::Page(format!("{}: {words}", self.name)));
+                }
                 Err(Failed::Several(error)) => {
                     return Err(MonitorError::Several { name: self.name.clone(), source: error });
                 }

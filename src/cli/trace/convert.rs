@@ -10,8 +10,9 @@ use crate::cli::Exit;
 use crate::cli::args::{ReadArgs, ShapeArgs};
 use crate::cli::console::say;
 use crate::cli::trace::place::Place;
-use crate::cli::traffic::Traffic;
+use crate::cli::trace::say_notices;
 use crate::client::dialect::Api;
+use crate::run::Traffic;
 use crate::trace::write::{Anonymiser, Dress, Writer};
 
 /// Arguments of `trace convert`.
@@ -54,8 +55,9 @@ pub(super) fn convert(args: &ConvertArgs) -> anyhow::Result<Exit> {
     if args.shape.concurrency.is_some() || args.shape.max_in_flight.is_some() {
         bail!("--concurrency and --max-in-flight belong to `run`: a trace holds times");
     }
-    let traffic = Traffic::open(&args.source, &args.reading, &args.shape, Api::Chat)?;
-    traffic.say_notices();
+    let traffic =
+        Traffic::open(&args.source, &args.reading.options(), &args.shape.settings(), Api::Chat)?;
+    say_notices(&traffic);
     let dress = dress(args)?;
     let place = Place { source: &args.source, out: &args.out, force: args.force };
     let rows = place.save(|out| write(args, &traffic, dress, out))?;

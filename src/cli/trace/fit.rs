@@ -9,8 +9,9 @@ use super::place::Place;
 use crate::cli::Exit;
 use crate::cli::args::{ReadArgs, ShapeArgs};
 use crate::cli::console::say;
-use crate::cli::traffic::Traffic;
+use crate::cli::trace::say_notices;
 use crate::client::dialect::Api;
+use crate::run::Traffic;
 use crate::workload::fit::{FitError, fit};
 
 /// Arguments of `trace fit`.
@@ -37,8 +38,9 @@ pub(super) fn run(args: &FitArgs) -> anyhow::Result<Exit> {
     if args.shape.concurrency.is_some() || args.shape.max_in_flight.is_some() {
         bail!("--concurrency and --max-in-flight belong to `run`: a trace holds times");
     }
-    let traffic = Traffic::open(&args.source, &args.reading, &args.shape, Api::Chat)?;
-    traffic.say_notices();
+    let traffic =
+        Traffic::open(&args.source, &args.reading.options(), &args.shape.settings(), Api::Chat)?;
+    say_notices(&traffic);
     let fitted = match fit(traffic.shaped_rows()?, traffic.name()) {
         Err(FitError::Rows(error)) => return Err(error.into()),
         other => other?,

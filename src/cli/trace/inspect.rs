@@ -11,9 +11,9 @@ use crate::cli::Exit;
 use crate::cli::args::{ReadArgs, ShapeArgs};
 use crate::cli::console::{print, say};
 use crate::cli::fidelity::shown;
-use crate::cli::traffic::Traffic;
 use crate::client::dialect::Api;
 use crate::report::NONE;
+use crate::run::Traffic;
 use crate::trace::read::{Trace, TraceClock};
 use crate::trace::stats::{
     ArrivalFigures, LengthFigures, ReuseFigures, SessionFigures, Stats, TraceFigures,
@@ -37,7 +37,13 @@ pub(super) struct InspectArgs {
 
 /// Carries out the command.
 pub(super) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
-    let traffic = Traffic::open_with(&args.source, &args.reading, &args.shape, Api::Chat, false)?;
+    let traffic = Traffic::open_with(
+        &args.source,
+        &args.reading.options(),
+        &args.shape.settings(),
+        Api::Chat,
+        false,
+    )?;
     let mut stats = Stats::default();
     for row in traffic.shaped_rows()? {
         stats.add(&row?);
@@ -82,7 +88,7 @@ pub(super) fn inspect(args: &InspectArgs) -> anyhow::Result<Exit> {
 }
 
 fn words(traffic: &Traffic, figures: &TraceFigures) -> String {
-    let mut text = format!("{}: {} rows", traffic.source_words(), figures.rows);
+    let mut text = format!("{}: {} rows", traffic.describe_source(), figures.rows);
     if let Some(facts) = traffic.trace().and_then(Trace::facts) {
         let left_out = facts.rows_read - figures.rows.min(facts.rows_read);
         let _ = write!(text, " of {} ({left_out} left out)", facts.rows_read);

@@ -8,7 +8,6 @@ use clap::Args;
 use crate::cli::Exit;
 use crate::cli::args::ReadArgs;
 use crate::cli::console::print;
-use crate::cli::traffic::read_options;
 use crate::trace::lint;
 use crate::trace::read::Input;
 
@@ -31,7 +30,7 @@ pub(super) struct LintArgs {
 pub(super) fn lint(args: &LintArgs) -> anyhow::Result<Exit> {
     let is_stdin = args.source == Path::new("-");
     let input = if is_stdin { Input::Stdin } else { Input::File(args.source.clone()) };
-    let found = lint::lint(&input, &read_options(&args.reading), args.most)?;
+    let found = lint::lint(&input, &args.reading.options(), args.most)?;
     let exit = if found.fault_count > 0 || found.rows == 0 { Exit::Usage } else { Exit::Ok };
     if args.json {
         print(&format!("{:#}\n", serde_json::to_value(&found)?));

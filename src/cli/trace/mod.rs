@@ -11,6 +11,8 @@ mod place;
 use clap::{Args, Subcommand};
 
 use super::Exit;
+use super::console::say;
+use crate::run::Traffic;
 
 /// Arguments of `trace`.
 #[derive(Debug, Args)]
@@ -41,5 +43,12 @@ pub(super) fn trace(args: &TraceArgs) -> anyhow::Result<Exit> {
         TraceCommand::Convert(args) => convert::convert(args),
         TraceCommand::Generate(args) => generate::generate(args),
         TraceCommand::Fit(args) => fit::run(args),
+    }
+}
+
+/// What a person should know about the source.
+fn say_notices(traffic: &Traffic) {
+    for notice in traffic.notices() {
+        say(&format!("note: {notice}"));
     }
 }

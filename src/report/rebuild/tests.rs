@@ -62,7 +62,7 @@ fn text(summary: &Summary) -> String {
 fn run(folder: &Folder, records: &[StreamRecord], warmup: Nanos, known: bool) -> String {
     let last_due = records.iter().map(|record| record.due).max().filter(|_| known);
     let window = Window { warmup, last_due };
-    let mut recorder = Recorder::create(folder, window, false, false).expect("files");
+    let mut recorder = Recorder::create(Some(folder), window, false, false).expect("files");
     for (i, record) in records.iter().enumerate() {
         recorder.record(StreamRecord { row: i as u64, ..record.clone() }).expect("space");
         recorder.flush_if_due(Nanos::from_secs(i as u64 * 3)).expect("space");

@@ -15,7 +15,7 @@ fn due_at(row: u64) -> StreamRecord {
 
 fn recorder_in(folder: &Path) -> (PathBuf, Recorder) {
     let folder = Folder::at(folder);
-    let recorder = Recorder::create(&folder, Window::default(), false, false).expect("files");
+    let recorder = Recorder::create(Some(&folder), Window::default(), false, false).expect("files");
     (folder.file(REQUESTS), recorder)
 }
 
@@ -55,12 +55,10 @@ fn many_rows_do_not_wait() {
 fn a_failing_file_loses_no_figures() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
     let folder = tempfile::tempdir().expect("a folder");
-    let (_, whole) = recorder_in(folder.path());
-    let mut recorder = Recorder {
-        path: "requests.csv".into(),
-        rows: RowWriter::new(WholeLines::new(full), false).expect("memory"),
-        ..whole
-    };
+    let (_, mut recorder) = recorder_in(folder.path());
+    let files = recorder.files.as_mut().expect("files");
+    files.path = "requests.csv".into();
+    files.rows = RowWriter::new(WholeLines::new(full), false).expect("memory");
     recorder.record(due_at(1)).expect("it waits");
     let error = recorder.flush().expect_err("full").to_string();
     assert!(error.starts_with("failed to write to requests.csv: "), "{error}");
@@ -81,7 +79,8 @@ fn an_existing_file_is_refused() {
     let path = folder.path().join("requests.csv");
     std::fs::write(&path, "precious").expect("a file");
     let folder = Folder::at(folder.path());
-    let error = Recorder::create(&folder, Window::default(), false, false).expect_err("it exists");
+    let error =
+        Recorder::create(Some(&folder), Window::default(), false, false).expect_err("it exists");
     assert!(error.to_string().contains("requests.csv"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).expect("the file"), "precious");
 }

@@ -3,14 +3,11 @@
 //!
 //! Deliberately absent: a verdict. What grows is seen, and why is for a person to say.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 
-use super::calibration_words::{bound_ms, optional};
+use super::figures::bound_ms;
 use crate::lab::{self, Load, TruthCheck};
 use crate::record::Row;
-use crate::report::{grouped, span};
 use crate::sim::truth::TruthRow;
 use crate::units::Nanos;
 
@@ -20,12 +17,13 @@ const LEAST: Nanos = Nanos::from_secs(60);
 
 /// A piece.
 #[derive(Debug)]
-pub(super) struct Piece {
-    /// From `t0`.
-    from: Nanos,
-    to: Nanos,
+pub struct Piece {
+    /// Its beginning, from `t0`.
+    pub from: Nanos,
+    /// Its end.
+    pub to: Nanos,
     /// The rows that were due in it, against the log.
-    check: TruthCheck,
+    pub check: TruthCheck,
     /// The most memory in RAM that was seen in it.
     rss_bytes: Option<u64>,
 }
@@ -59,35 +57,15 @@ pub(super) fn pieces(
 
 impl Piece {
     /// Arrival, TTFT, gap p99 and memory.
-    fn figures(&self) -> [Option<f64>; 4] {
+    #[must_use]
+    pub fn figures(&self) -> [Option<f64>; 4] {
         let check = &self.check;
         let [arrival, ttft, gap] = [&check.arrival, &check.ttft, &check.gap_p99].map(bound_ms);
         [arrival, ttft, gap, self.rss_bytes.map(|bytes| bytes as f64 / 1e6)]
     }
 }
 
-/// A table of all pieces; nothing where there are none.
-pub(super) fn table(pieces: &[Piece]) -> String {
-    if pieces.is_empty() {
-        return String::new();
-    }
-    let mut text = format!(
-        "\n{:<20}{:>10}{:>10}{:>10}{:>11}{:>10}\n",
-        "course, due from", "arrival", "TTFT", "gap p99", "n", "RSS MB"
-    );
-    for piece in pieces {
-        let [arrival, ttft, gap, rss] = piece.figures();
-        let ms = |value: Option<f64>| optional(value, |ms| format!("{ms:.3}"));
-        let rss = optional(rss, |mb| format!("{mb:.1}"));
-        let (from, n) = (span(piece.from), grouped(piece.check.ttft.n()));
-        let [arrival, ttft, gap] = [arrival, ttft, gap].map(ms);
-        let _ = writeln!(text, "{from:<20}{arrival:>10}{ttft:>10}{gap:>10}{n:>11}{rss:>10}");
-    }
-    text.push_str("errors in ms, p99 or the largest where they are few\n");
-    text
-}
-
-/// The same for programs.
+/// All pieces, for programs.
 pub(super) fn json(pieces: &[Piece]) -> Value {
     let object = |piece: &Piece| {
         let [arrival_ms, ttft_ms, gap_p99_ms, rss_max_mb] = piece.figures();
@@ -126,8 +104,6 @@ mod tests {
         assert_eq!(n, [60; 10]);
         assert_eq!(pieces[0].rss_bytes, Some(7));
         assert!(pieces[1..].iter().all(|piece| piece.rss_bytes.is_none()));
-        let text = table(&pieces);
-        assert!(text.contains("1.0 s") && text.contains("0.000"), "{text}");
         assert_eq!(json(&pieces)[9]["to_s"], 61.0);
         assert!(
             super::pieces(&Load { span: Nanos(1), ..load }, Vec::new(), &[], &[], Nanos::ZERO)

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Kind, Traffic};
 use crate::metrics::fidelity::SentFigures;
+use crate::schedule::fidelity::FidelityFigures;
 use crate::schedule::{OutputSum, PlanFacts};
 use crate::units::{Nanos, Speed};
 
@@ -28,7 +29,7 @@ fn describe_output(facts: &PlanFacts) -> String {
 impl Traffic {
     /// The plan in words, a line or two each for source, time and tokens.
     pub fn describe(&self, facts: &PlanFacts) -> String {
-        let mut text = format!("plan: {} rows of {}", facts.rows, self.source_words());
+        let mut text = format!("plan: {} rows of {}", facts.rows, self.describe_source());
         if let (Some(first), Some(last)) = (facts.first_due, facts.last_due) {
             // As the summary counts: over the window from `t0` to the last due time.
             let span = last.as_secs_f64();
@@ -93,12 +94,14 @@ impl Traffic {
         format!(
             "no rows are left of {} ({read} read, {} outside the window)\nhint: look at --from, --to, \
              --limit and --duration",
-            self.source_words(),
+            self.describe_source(),
             facts.left_out
         )
     }
 
-    pub fn source_words(&self) -> String {
+    /// The source and of which kind it is.
+    #[must_use]
+    pub fn describe_source(&self) -> String {
         match &self.kind {
             Kind::Trace(trace) => format!("{} ({} trace)", self.name, trace.format()),
             Kind::Workload(_) => format!("{} (workload)", self.name),
@@ -152,7 +155,7 @@ impl Traffic {
             })
         });
         let scale = self
-            .rating
+            .scaling
             .scale()
             .map(|(method, factor)| json!({ "method": method.to_string(), "factor": factor }));
         let dequantise = self.scaling.dequantise().map(|how| how.to_string());
@@ -161,11 +164,16 @@ impl Traffic {
 
     /// What was asked and planned, and what was sent where that is known, as the manifest keeps it.
     pub fn fidelity(&self, sent: Option<&SentFigures>) -> Value {
-        let planned = self.fidelity.as_ref();
-        if planned.is_none() && sent.is_none() {
+        if self.fidelity.is_none() && sent.is_none() {
             return Value::Null;
         }
-        json!({ "plan": planned, "sent": sent })
+        json!({ "plan": self.fidelity, "sent": sent })
+    }
+
+    /// What was asked and planned, where the plan could be counted ahead.
+    #[must_use]
+    pub fn planned(&self) -> Option<&FidelityFigures> {
+        self.fidelity.as_ref()
     }
 
     /// How the source got its rate, as the manifest keeps it.

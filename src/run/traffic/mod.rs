@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::value::RawValue;
 
-pub(super) use self::scaling::Rows;
 use self::scaling::RateScaling;
+pub(super) use self::scaling::Rows;
 use super::error::RunError;
 use super::settings::ScheduleSettings;
 use crate::client::dialect::Api;
@@ -39,7 +39,7 @@ pub struct Traffic {
     fidelity: Option<FidelityFigures>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Kind {
     Trace(Arc<Trace>),
     Workload(Arc<Workload>),
@@ -52,9 +52,14 @@ enum Kind {
 #[derive(Clone)]
 struct OwnRows(Arc<Mutex<Option<Rows>>>);
 
-impl fmt::Debug for OwnRows {
+impl fmt::Debug for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OwnRows")
+        f.write_str(match self {
+            Self::Trace(_) => "Trace",
+            Self::Workload(_) => "Workload",
+            Self::Clients(_) => "Clients",
+            Self::Own(_) => "Own",
+        })
     }
 }
 
@@ -98,9 +103,12 @@ impl Traffic {
             && from >= to
         {
             let (from_s, to_s) = (from.as_secs_f64(), to.as_secs_f64());
-            return Err(RunError::Settings(format!("--from {from_s} s is not before --to {to_s} s, so nothing lies between them")));
+            return Err(RunError::Settings(format!(
+                "--from {from_s} s is not before --to {to_s} s, so nothing lies between them"
+            )));
         }
-        let mut shape = Shape { closed_loop: settings.concurrency.is_some(), ..settings.shape.clone() };
+        let mut shape =
+            Shape { closed_loop: settings.concurrency.is_some(), ..settings.shape.clone() };
         let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or("run");
         let (kind, name, clock, rows) = if path.extension() == Some(OsStr::new("toml")) {
             let workload = workload::load(path)?;
@@ -109,7 +117,10 @@ impl Traffic {
             for (section, keys) in request.into_iter().chain(of_classes) {
                 body_keys::check(&format!("{section} of {}", path.display()), keys)?;
             }
-            if !workload.has_end() && settings.shape.duration.is_none() && settings.shape.limit.is_none() {
+            if !workload.has_end()
+                && settings.shape.duration.is_none()
+                && settings.shape.limit.is_none()
+            {
                 return Err(RunError::Settings(format!(
                     "{} has no end of its own\nhint: give --duration 60s or --limit 1000, or set \
                      `duration` in the file",
@@ -126,7 +137,9 @@ impl Traffic {
         } else {
             let is_stdin = path == Path::new("-");
             if is_stdin && settings.repeat > 1 {
-                return Err(RunError::Settings(format!("--repeat: standard input can be read once only\nhint: give a file")));
+                return Err(RunError::Settings(format!(
+                    "--repeat: standard input can be read once only\nhint: give a file"
+                )));
             }
             let input = if is_stdin { Input::Stdin } else { Input::File(path.to_owned()) };
             let name = if is_stdin { "stdin" } else { stem };
@@ -256,6 +269,8 @@ impl Traffic {
         }))
     }
 
+    /// What the source is called: that of the workload, or of the file.
+    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -300,8 +315,7 @@ impl Traffic {
                 return Err(RunError::Settings(format!(
                     "row {} of {} has `messages`, which the completions API does not take\nhint: \
                      --api chat",
-                    request.row,
-                    self.name
+                    request.row, self.name
                 )));
             }
         }
@@ -346,10 +360,13 @@ impl Traffic {
 
     /// Writes the plan row by row.
     pub fn write_plan(&self, path: &Path) -> Result<(), RunError> {
-        let failed = |source: String| RunError::Plan { path: path.to_owned(), source };
+        let failed = |reason: String| RunError::Plan { path: path.to_owned(), reason };
         let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
         if same(path, &self.path) == Some(true) {
-            return Err(RunError::Settings(format!("--plan names the source itself: {}\nhint: give another file", path.display())));
+            return Err(RunError::Settings(format!(
+                "--plan names the source itself: {}\nhint: give another file",
+                path.display()
+            )));
         }
         let file = std::fs::File::create(path).map_err(|error| failed(error.to_string()))?;
         let out = std::io::BufWriter::with_capacity(1 << 16, file);

@@ -27,8 +27,8 @@ const ARROWS: [(&str, &[&str]); 20] = [
     (
         "server",
         &[
-            "clock", "machine", "client", "record", "redact", "prompt", "replay", "schedule", "sim",
-            "trace",
+            "clock", "machine", "client", "record", "redact", "prompt", "replay", "schedule",
+            "sim", "trace",
         ],
     ),
     ("metrics", &["record", "schedule"]),
@@ -134,7 +134,10 @@ fn rooms_import_only_along_the_arrows() {
         let mut named = source.rooms_named();
         named.retain(|named| {
             let is_room = arrows.contains_key(named.as_str());
-            is_room && named != room && !["units", "columns", "random"].contains(&&*named) && !allowed.contains(&named.as_str())
+            is_room
+                && named != room
+                && !["units", "columns", "random"].contains(&&*named)
+                && !allowed.contains(&named.as_str())
         });
         named.into_iter().map(|named| format!("{room} -> {named}")).collect()
     });
