@@ -136,7 +136,7 @@ fn rooms_import_only_along_the_arrows() {
             let is_room = arrows.contains_key(named.as_str());
             is_room
                 && named != room
-                && !["units", "columns", "random"].contains(&&*named)
+                && !["units", "columns", "random"].contains(&named.as_str())
                 && !allowed.contains(&named.as_str())
         });
         named.into_iter().map(|named| format!("{room} -> {named}")).collect()
