@@ -15,7 +15,7 @@
 //! |---|---|
 //! | [`units`] | exact time and speed, as integers |
 //! | [`clock`] | the only place that reads time; real or virtual |
-//! | [`descriptors`] | as many file descriptors as the system allows, ready before `t0` |
+//! | [`machine`] | what the machine tells of itself and of this process; descriptors ready before `t0` |
 //! | [`trace`] | what was asked, and when: rows, and the files they come from |
 //! | [`workload`] | what to ask for: arrival and length models, and the rows they generate |
 //! | [`schedule`] | rows to an ordered plan: speed, window, gap cap, limits |
@@ -57,8 +57,8 @@
 pub mod cli;
 pub mod client;
 pub mod clock;
-pub mod descriptors;
 pub mod lab;
+pub mod machine;
 pub mod metrics;
 pub mod prompt;
 pub mod record;

@@ -12,11 +12,12 @@ use super::calibration_course::{Piece, pieces};
 use super::live::{Finished, Live};
 use super::reach;
 use super::simulated::SimulatedServer;
-use super::{run, truth, usage};
+use super::{run, truth};
 use crate::client::Timeouts;
 use crate::client::dialect::Api;
 use crate::clock::monotonic;
 use crate::lab::{self, Load, TruthCheck};
+use crate::machine::process;
 use crate::metrics::abort::AbortWatch;
 use crate::metrics::{ALL, MEASURED, Percentile, Stat, Summary, Window};
 use crate::prompt::Prompter;
@@ -85,16 +86,16 @@ pub(super) fn measure(
     let abort = AbortWatch::new(&[], 0);
     let mut live =
         Live::new((recorder, None), (None, None), Some(load.rows()), false, abort, stop.clone());
-    let before = usage::cpu();
+    let before = process::cpu();
     let mut memory = Vec::new();
     let plan = load.plan().map(Ok::<_, TraceError>);
     let ran = replay::run(plan, &setup, stop, |event| {
         if let Event::Tick(_) = event {
-            memory.extend(usage::resident_bytes().map(|bytes| (monotonic(), bytes)));
+            memory.extend(process::resident_bytes().map(|bytes| (monotonic(), bytes)));
         }
         live.take(event)
     });
-    let cpu = usage::cpu().zip(before).map(|(after, before)| after.since(before));
+    let cpu = process::cpu().zip(before).map(|(after, before)| after.since(before));
     let server_cpu = server.cpu();
     let Finished { recorder, anchor, .. } = live.finish();
     let ended = recorder.finish();

@@ -1,11 +1,9 @@
 //! Looks at what the machine tells of this process while a run lasts, and sums it up at the end.
 //! Deliberately absent: what it means.
 
-use super::cgroup::{Cgroup, Throttled};
-use super::ports;
-use super::threads::Threads;
-use super::usage;
-use crate::descriptors;
+use crate::machine::cgroup::{Cgroup, Throttled};
+use crate::machine::process::{Threads, allowed_cores};
+use crate::machine::sockets;
 use crate::metrics::client_figures::{ClientFigures, Heartbeat, kept};
 use crate::replay::drain::Shared;
 use crate::units::Nanos;
@@ -38,9 +36,9 @@ impl ClientWatch {
         if let Some(used) = used {
             self.cpu.get_or_insert([(at, used); 2])[1] = (at, used);
         }
-        let open = descriptors::open();
+        let open = sockets::open_descriptors();
         self.fds = self.fds.max(open);
-        let taken = open.zip(ports::time_wait()).map(|(open, waiting)| open + waiting);
+        let taken = open.zip(sockets::ports_in_time_wait()).map(|(open, waiting)| open + waiting);
         self.ports = self.ports.max(taken);
     }
 
@@ -54,7 +52,7 @@ impl ClientWatch {
     /// What it comes to.
     pub(super) fn figures(&self) -> ClientFigures {
         let (busiest, waited) = self.threads.sum().unzip();
-        let cores = usage::allowed_cores().map(|cores| cores as f64);
+        let cores = allowed_cores().map(|cores| cores as f64);
         let quota = self.cgroup.as_ref().and_then(Cgroup::quota_cores);
         let span = self.cpu.map_or(Nanos::ZERO, |[from, to]| to.0.since(from.0));
         ClientFigures {
@@ -67,9 +65,9 @@ impl ClientWatch {
                 .and_then(|[from, to]| share(to.time.since(from.time), span)),
             cpu_throttled: self.throttled.map(|[from, to]| to.periods.saturating_sub(from.periods)),
             fds: self.fds,
-            fds_limit: descriptors::limit(),
+            fds_limit: sockets::descriptor_limit(),
             ports: self.ports,
-            ports_limit: ports::limit(),
+            ports_limit: sockets::port_limit(),
             heartbeat_ms: self.heartbeat,
         }
     }

@@ -11,9 +11,10 @@ use super::client_watch::ClientWatch;
 use super::console::say;
 use super::server_count::ServerCount;
 use super::text_count::TextCounter;
-use super::{Exit, predial, usage};
+use super::{Exit, predial};
 use crate::client::Dialled;
 use crate::clock::{Anchor, monotonic};
+use crate::machine::process;
 use crate::metrics::abort::{AbortReason, AbortWatch};
 use crate::metrics::client_figures::ClientFigures;
 use crate::metrics::fidelity::{SentFigures, SentTimes};
@@ -143,12 +144,12 @@ impl Live {
     }
 
     fn sample_usage(&mut self, elapsed: Nanos) {
-        let used = usage::cpu();
+        let used = process::cpu();
         self.client.look(elapsed, used);
         if let Some(used) = used {
             self.recorder.cpu(elapsed, used);
         }
-        if let Some(bytes) = usage::resident_bytes() {
+        if let Some(bytes) = process::resident_bytes() {
             self.recorder.memory(elapsed, bytes);
         }
     }

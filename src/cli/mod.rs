@@ -10,15 +10,12 @@ mod calibrate;
 mod calibration;
 mod calibration_course;
 mod calibration_words;
-mod cgroup;
 mod client_watch;
 mod console;
 mod content_args;
-mod disk;
 mod fidelity;
 mod link_args;
 mod live;
-mod ports;
 mod predial;
 mod prompt_fit;
 mod prompts;
@@ -35,17 +32,17 @@ mod sim;
 mod simulated;
 mod teller;
 mod text_count;
-mod threads;
 mod trace;
 mod traffic;
 mod truth;
-mod usage;
 mod watch;
 mod watch_words;
 mod watched;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+
+use crate::machine::disk;
 
 pub use args::RunArgs;
 pub use console::complain;

@@ -16,6 +16,7 @@ use super::traffic::Traffic;
 use super::truth;
 use crate::client::Dialled;
 use crate::clock::Anchor;
+use crate::machine::host;
 use crate::metrics::burst;
 use crate::metrics::client_figures::ClientFigures;
 use crate::metrics::health::{ClientVerdict, HealthFacts};
@@ -23,8 +24,8 @@ use crate::metrics::little::InFlight;
 use crate::metrics::{Summary, Window};
 use crate::record::Outcome;
 use crate::report::{
-    self, ClockAnchor, Folder, Manifest, Recorded, Recorder, RecorderError, RunFacts, Scale,
-    WriteError,
+    self, ClockAnchor, Folder, Machine, Manifest, Recorded, Recorder, RecorderError, RunFacts,
+    Scale, WriteError,
 };
 use crate::schedule::PlanFacts;
 
@@ -93,6 +94,11 @@ impl<'a> Results<'a> {
                 .collect(),
             // True until the run has ended: one that is killed never says so itself.
             interrupted: true,
+            machine: Some(Machine {
+                cores: host::cores().map(|cores| cores as u64),
+                memory_bytes: host::memory_bytes(),
+                kernel: host::kernel(),
+            }),
             ..Manifest::new(&command)
         };
         let name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use tokio::sync::watch;
 
+use super::Exit;
 use super::args::RunArgs;
 use super::ask::NotServed;
 use super::console::{complain, print, say};
@@ -19,10 +20,10 @@ use super::server::Server;
 use super::server_count::ServerCount;
 use super::text_count::TextCounter;
 use super::traffic::Traffic;
-use super::{Exit, disk};
 use crate::client::dialect::Api;
 use crate::client::{FetchError, Retries, Timeouts};
 use crate::clock::Utc;
+use crate::machine::disk::Expected;
 use crate::metrics::Window;
 use crate::metrics::abort::AbortWatch;
 use crate::prompt::Prompter;
@@ -189,7 +190,7 @@ fn replay(
     let scraping = Scraping::of(args, &server)?;
     let folder = folder.map_or_else(make_folder, Ok)?;
     if let Some(facts) = facts
-        && let Some(warning) = disk::warning(folder.path(), facts, args.output.chunks)
+        && let Some(warning) = files(facts, args.output.chunks).warning(folder.path())
     {
         say(&format!("warning: {warning}"));
     }
@@ -330,6 +331,13 @@ fn bodies(args: &RunArgs, given: &Given, server: &Server, started: &str) -> Body
         keep_text: args.content.save_text.is_some() || given.tokenizer.is_some(),
         below_least: Arc::default(),
     }
+}
+
+/// What the run will write.
+fn files(facts: &PlanFacts, chunks: bool) -> Expected {
+    let (output, rows) = (&facts.output, facts.rows);
+    let is_open_ended = output.total().is_none();
+    Expected { rows, output_tok: output.limited_tok, is_open_ended, chunks }
 }
 
 fn setup(

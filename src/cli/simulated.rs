@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::sim::arguments;
+use crate::machine::process;
 use crate::sim;
 use crate::units::Nanos;
 
@@ -53,8 +54,7 @@ impl SimulatedServer {
 
     /// Processor time of its one busy thread so far; `None` where the system does not say.
     pub(super) fn cpu(&self) -> Option<Nanos> {
-        let text = std::fs::read_to_string(format!("/proc/{}/schedstat", self.child.id())).ok()?;
-        text.split_whitespace().next()?.parse().ok().map(Nanos)
+        process::cpu_of(self.child.id())
     }
 }
 

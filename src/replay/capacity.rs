@@ -2,7 +2,7 @@
 //!
 //! Deliberately absent: refusing to run. Rows that find no descriptor are outcome `client`.
 
-use crate::descriptors;
+use crate::machine::sockets::descriptor_limit;
 use crate::units::{NS_PER_S, Nanos};
 
 /// Descriptors that are not streams: files of the run, timers, polls, stdio.
@@ -24,7 +24,7 @@ pub fn expected_streams(rows: u64, last_due: Option<Nanos>) -> u64 {
 /// What to say before a run of `streams` at once; `None` where the hard limit allows for them.
 #[must_use]
 pub fn shortage(streams: u64) -> Option<String> {
-    let limit = descriptors::limit()?;
+    let limit = descriptor_limit()?;
     (streams.saturating_add(OTHERS) > limit).then(|| {
         format!(
             "only {limit} file descriptors are allowed for up to {streams} streams at once; rows that \

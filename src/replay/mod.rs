@@ -139,7 +139,7 @@ where
     P: Iterator<Item = Result<Planned, E>> + Send + 'static,
     E: Send + 'static,
 {
-    crate::descriptors::prepare();
+    crate::machine::sockets::prepare_descriptors();
     let queues = queues(setup);
     let maker =
         Maker::start(plan, setup.bodies.clone(), queues.clone()).map_err(ReplayError::Worker)?;

@@ -150,29 +150,6 @@ pub struct Machine {
     pub kernel: Option<String>,
 }
 
-impl Machine {
-    /// Asks this machine. What it does not tell stays unknown.
-    #[must_use]
-    pub fn here() -> Self {
-        let read = |path: &str| std::fs::read_to_string(path).ok();
-        let kernel =
-            |part: &str| Some(read(&format!("/proc/sys/kernel/{part}"))?.trim().to_owned());
-        Self {
-            cores: std::thread::available_parallelism().ok().map(|n| n.get() as u64),
-            memory_bytes: read("/proc/meminfo").as_deref().and_then(total_memory),
-            kernel: kernel("ostype")
-                .zip(kernel("osrelease"))
-                .map(|(kind, release)| format!("{kind} {release}")),
-        }
-    }
-}
-
-fn total_memory(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
-}
-
 /// The measured window and the run around it, in seconds from `t0`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowFacts {
@@ -205,7 +182,7 @@ impl WindowFacts {
 }
 
 impl Manifest {
-    /// A manifest that knows its own version, this machine and the command line (`args` without the
+    /// A manifest that knows its own version and the command line (`args` without the
     /// program itself).
     #[must_use]
     pub fn new(args: &[String]) -> Self {
@@ -214,7 +191,6 @@ impl Manifest {
             format: FORMAT,
             versions: BTreeMap::from([version]),
             command: redact_command(args),
-            machine: Some(Machine::here()),
             ..Self::default()
         }
     }
@@ -337,11 +313,5 @@ mod tests {
         assert_eq!((window.from_s, window.to_s, window.length_s), (1.0, Some(5.0), Some(4.0)));
         assert_eq!((window.drain_s, window.end_s), (Some(2.0), Some(7.0)));
         assert_eq!(manifest.outcomes, BTreeMap::from([("http_429".into(), 2), ("ok".into(), 1)]));
-    }
-
-    #[test]
-    fn memory_is_read_from_the_kernel_s_words() {
-        assert_eq!(total_memory("MemTotal:        8000 kB\nMemFree: 1 kB\n"), Some(8_192_000));
-        assert_eq!(total_memory("MemTotal: lots"), None);
     }
 }

@@ -62,7 +62,7 @@ pub fn run_blocking(
     until: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
     settings.check()?;
-    crate::descriptors::prepare();
+    crate::machine::sockets::prepare_descriptors();
     let truth = match truth {
         None => None,
         Some(path) => {

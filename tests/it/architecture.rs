@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const ARROWS: [(&str, &[&str]); 17] = [
     ("units", &[]),
     ("clock", &[]),
-    ("descriptors", &[]),
+    ("machine", &[]),
     ("trace", &[]),
     ("record", &[]),
     ("workload", &["trace"]),
@@ -17,10 +17,10 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("prompt", &["trace", "schedule"]),
     ("client", &["clock", "record"]),
     ("server", &["clock", "client", "record"]),
-    ("replay", &["clock", "descriptors", "schedule", "client", "record", "prompt"]),
+    ("replay", &["clock", "machine", "schedule", "client", "record", "prompt"]),
     ("metrics", &["record", "schedule"]),
     ("report", &["metrics", "record", "schedule"]),
-    ("sim", &["clock", "descriptors"]),
+    ("sim", &["clock", "machine"]),
     ("telemetry", &["clock", "client", "server", "record"]),
     (
         "lab",
@@ -30,7 +30,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
         "cli",
         &[
             "clock",
-            "descriptors",
+            "machine",
             "trace",
             "workload",
             "schedule",

@@ -5,22 +5,23 @@
 
 use std::path::{Path, PathBuf};
 
+use super::proc_text::number;
 use crate::units::Nanos;
 
 const MOUNT: &str = "/sys/fs/cgroup";
 
 /// How often, and for how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Throttled {
+pub struct Throttled {
     /// Periods in which the group's time ran out.
-    pub(super) periods: u64,
+    pub periods: u64,
     /// Time until the next one, summed over the cores that had work.
-    pub(super) time: Nanos,
+    pub time: Nanos,
 }
 
 /// A process's groups, its own first.
 #[derive(Debug)]
-pub(super) struct Cgroup {
+pub struct Cgroup {
     version: Version,
     levels: Vec<PathBuf>,
 }
@@ -33,7 +34,8 @@ enum Version {
 
 impl Cgroup {
     /// Those of this process.
-    pub(super) fn here() -> Option<Self> {
+    #[must_use]
+    pub fn here() -> Option<Self> {
         let membership = std::fs::read_to_string("/proc/self/cgroup").ok()?;
         Self::find(&membership, Path::new(MOUNT))
     }
@@ -53,7 +55,8 @@ impl Cgroup {
     }
 
     /// Cores' worth of time that the tightest of them allows; `None` where none has a limit.
-    pub(super) fn quota_cores(&self) -> Option<f64> {
+    #[must_use]
+    pub fn quota_cores(&self) -> Option<f64> {
         let quotas = self.levels.iter().filter_map(|level| {
             let read = |name: &str| std::fs::read_to_string(level.join(name)).ok();
             match self.version {
@@ -69,7 +72,8 @@ impl Cgroup {
     }
 
     /// How they held this process and its neighbours back until now; `None` where none says.
-    pub(super) fn throttled(&self) -> Option<Throttled> {
+    #[must_use]
+    pub fn throttled(&self) -> Option<Throttled> {
         let told = self.levels.iter().filter_map(|level| {
             throttled(self.version, &std::fs::read_to_string(level.join("cpu.stat")).ok()?)
         });
@@ -99,9 +103,7 @@ fn ratio(quota: &str, period: &str) -> Option<f64> {
 }
 
 fn throttled(version: Version, stat: &str) -> Option<Throttled> {
-    let figure = |key: &str| -> Option<u64> {
-        stat.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.parse().ok())
-    };
+    let figure = |key| number(stat, key);
     let time = match version {
         Version::One => Nanos(figure("throttled_time")?),
         Version::Two => Nanos(figure("throttled_usec")?.saturating_mul(1_000)),
