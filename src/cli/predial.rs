@@ -1,29 +1,10 @@
-//! Connections dialled before `t0`: how many, and what came of it.
+//! What came of connections dialled before `t0`.
 
 use serde_json::{Value, json};
 
 use crate::client::Dialled;
 use crate::metrics::Percentile;
-use crate::replay::Mode;
 use crate::units::Nanos;
-
-/// Slots that are first free later than this find their connections when they need them.
-const SPAN: Nanos = Nanos::from_secs(10);
-
-/// Connections to dial: as many as asked for; else in a closed loop one a slot, so that its first rows do
-/// not measure how fast a server takes connections.
-pub(super) fn count(asked: Option<u32>, mode: Mode, rows: Option<u64>, workers: usize) -> usize {
-    let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-    match (asked, mode) {
-        (Some(asked), _) => size(asked.into()),
-        (None, Mode::Closed { slots, ramp, .. }) => {
-            let soon = Mode::first_free(slots, ramp, 1, 0).take_while(|free| *free <= SPAN);
-            // Any worker may be the one that takes the rows.
-            soon.count().min(rows.map_or(usize::MAX, size).saturating_mul(workers))
-        }
-        (None, Mode::Open | Mode::Capped { .. }) => 0,
-    }
-}
 
 /// What there is to say when some were not made.
 pub(super) fn warning(dialled: &Dialled) -> Option<String> {
@@ -61,21 +42,6 @@ pub(super) fn manifest(dialled: &Dialled) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const CLOSED: Mode = Mode::Closed { slots: 40, ramp: Nanos::ZERO, until: Nanos::MAX };
-
-    #[test]
-    fn a_closed_loop_dials_what_it_soon_needs() {
-        let ramp = |s| Mode::Closed { slots: 40, ramp: Nanos::from_secs(s), until: Nanos::MAX };
-        assert_eq!(count(None, CLOSED, None, 1), 40);
-        assert_eq!(count(None, CLOSED, Some(7), 1), 7, "no more than rows can use");
-        assert_eq!(count(None, CLOSED, Some(7), 2), 14);
-        assert_eq!(count(None, ramp(40), None, 1), 11, "those of the first ten seconds");
-        assert_eq!(count(Some(3), CLOSED, Some(7), 1), 3);
-        assert_eq!(count(Some(0), CLOSED, None, 1), 0);
-        assert_eq!(count(None, Mode::Open, Some(7), 1), 0);
-        assert_eq!(count(Some(9), Mode::Open, Some(7), 1), 9);
-    }
 
     #[test]
     fn dial_times_and_failures_are_told() {

@@ -11,7 +11,6 @@ use super::ask::NotServed;
 use super::console::{complain, print, say};
 use super::content_args::Given;
 use super::live::{Finished, Live, stop_on_signals};
-use super::predial;
 use super::prompts::{self, Prepared};
 use super::reach::ways;
 use super::results::{Ending, Results};
@@ -360,7 +359,7 @@ fn setup(
     Setup {
         targets,
         bodies: bodies(args, given, server, started),
-        predial: predial::count(limits.predial, mode, facts.map(|facts| facts.rows), workers),
+        predial: mode.predial(limits.predial, facts.map(|facts| facts.rows), workers),
         workers,
         mode,
         until: until(args, traffic),

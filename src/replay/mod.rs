@@ -13,6 +13,7 @@ pub mod heartbeat;
 pub mod job;
 pub mod lookahead;
 mod maker;
+mod mode;
 mod open_dues;
 pub mod source;
 pub mod spread;
@@ -34,46 +35,10 @@ use job::{BodyMaker, JobError};
 use lookahead::Lookahead;
 use maker::{Broken, Maker};
 
+pub use mode::Mode;
+
 /// Bodies made ahead of their time, over all workers.
 const LOOKAHEAD_BYTES: usize = 256 << 20;
-
-/// What decides when rows leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Each at its own time.
-    Open,
-    /// So many at a time, none due at or after `until`.
-    Closed {
-        /// Requests in flight.
-        slots: usize,
-        /// The first ones leave one after the other over this time.
-        ramp: Nanos,
-        /// End of the run, as an offset from `t0`.
-        until: Nanos,
-    },
-    /// Each at its own time, or as soon after it as fewer than `slots` are in flight.
-    Capped {
-        /// Requests in flight.
-        slots: usize,
-        /// When the plan's last row is due, where that is known.
-        last_due: Option<Nanos>,
-    },
-}
-
-impl Mode {
-    /// When each slot of a closed loop that worker `index` of `workers` has is first free.
-    pub(crate) fn first_free(
-        slots: usize,
-        ramp: Nanos,
-        workers: usize,
-        index: usize,
-    ) -> impl Iterator<Item = Nanos> {
-        (index..slots).step_by(workers.max(1)).map(move |slot| {
-            let share = u128::from(ramp.0) * slot as u128 / slots as u128;
-            Nanos(u64::try_from(share).unwrap_or(u64::MAX))
-        })
-    }
-}
 
 /// Everything about a run but its plan.
 #[derive(Clone, Debug)]
