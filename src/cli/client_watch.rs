@@ -20,6 +20,7 @@ pub(super) struct ClientWatch {
     fds: Option<u64>,
     ports: Option<u64>,
     heartbeat: Option<Heartbeat>,
+    record_wait: Option<Nanos>,
 }
 
 impl ClientWatch {
@@ -47,6 +48,7 @@ impl ClientWatch {
         let told =
             shared.heartbeat().map(|beat| Heartbeat::of(beat.n, [beat.p50, beat.p99, beat.max]));
         self.heartbeat = told.or(self.heartbeat);
+        self.record_wait = shared.waits_for_caller().map(|waits| waits.span);
     }
 
     /// What it comes to.
@@ -69,6 +71,7 @@ impl ClientWatch {
             ports: self.ports,
             ports_limit: sockets::port_limit(),
             heartbeat_ms: self.heartbeat,
+            record_wait_ms: self.record_wait.map(|span| kept(span.as_millis_f64())),
         }
     }
 }

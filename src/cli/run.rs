@@ -243,6 +243,7 @@ fn replay(
 pub(super) fn why(error: ReplayError<TraceError, anyhow::Error>) -> anyhow::Error {
     match error {
         ReplayError::Worker(error) => anyhow::Error::new(error).context("cannot start a worker"),
+        ReplayError::Panicked(error) => error.into(),
         ReplayError::Plan(error) => error.into(),
         ReplayError::Content(error) => error.into(),
         ReplayError::Caller(error) => error,

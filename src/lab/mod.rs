@@ -193,10 +193,8 @@ async fn work(
         rows: Inline(rows),
         stop: stop.subscribe(),
         drain: setup.drain,
-        shared: Arc::new(Shared::new(1)),
-        index: 0,
+        handle: Rc::new(Arc::new(Shared::new(1)).worker(0)),
         sink,
-        done: false,
     };
     worker.run().await;
 }

@@ -31,6 +31,9 @@ pub struct ClientFigures {
     pub cpu_throttled: Option<u64>,
     /// How late its workers woke when they had asked to be woken.
     pub heartbeat_ms: Option<Heartbeat>,
+    /// For how long its workers stood still, in all, since what they had measured was not taken up in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_wait_ms: Option<f64>,
     /// Most descriptors that were open at once.
     pub fds: Option<u64>,
     /// Descriptors that may be.

@@ -79,6 +79,11 @@ impl ClientVerdict {
         if let Some(ms) = facts.figures.heartbeat_ms.and_then(|heartbeat| heartbeat.p99) {
             verdict.delay(ms, format!("its workers woke {ms:.1} ms late (p99)"));
         }
+        if let Some(ms) = facts.figures.record_wait_ms {
+            let words =
+                "its workers stood still, since what they had measured was not written in time";
+            verdict.warnings.push(format!("{words} ({ms:.0} ms in all)"));
+        }
         verdict.scarcity(&facts.figures);
         verdict
     }

@@ -78,6 +78,19 @@ pub struct StreamRecord {
     pub text_tok: Option<TextTok>,
 }
 
+impl StreamRecord {
+    /// Memory that it holds, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let texts = [&self.finish_reason, &self.error, &self.request_id].into_iter().flatten();
+        let saved = self.text.as_ref().map_or(0, |saved| {
+            saved.text.len() + saved.reasoning.len() + saved.tool.len() + size_of::<SavedText>()
+        });
+        let texts: usize = texts.map(String::len).sum();
+        size_of::<Self>() + self.tokens.heap_bytes() + saved + texts
+    }
+}
+
 /// Tokens of an answer's text by a tokenizer of the client's. What stands around the text on the server
 /// (an end of sequence, the frame of a tool call) is not in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

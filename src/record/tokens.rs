@@ -51,6 +51,13 @@ impl TokenTimes {
         Self { kinds: Some(Vec::new()), ..Self::default() }
     }
 
+    /// Memory that the events take, besides the value's own.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let words = self.gaps.len() + self.running.len() + self.rx_delays.len();
+        let kinds = self.kinds.as_ref().map_or(0, Vec::len);
+        words * size_of::<u32>() + self.long.len() * size_of::<u64>() + kinds
+    }
+
     /// Notes a token event. `running` is the server's running completion count, when the event bore one.
     ///
     /// Events come in order of arrival; two of one read share their stamp.

@@ -4,17 +4,19 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
-use super::drain::{Shared, Stop};
+use super::drain::{Shared, Stop, WorkerHandle};
+use super::error::Panicked;
 use super::gate::Capped;
 use super::heartbeat::{Beats, beat};
 use super::job::Job;
 use super::lookahead::Lookahead;
+use super::records::{self, RecordReceiver, RecordSender};
 use super::source::{ClosedLoop, FixedSchedule, Source, Turns};
 use super::worker::Worker;
 use super::{Event, Mode, Setup};
@@ -23,8 +25,8 @@ use crate::clock::{Anchor, Clock, monotonic, wake_at_once};
 use crate::record::StreamRecord;
 use crate::units::{NS_PER_MS, Nanos};
 
-/// Records that have ended and wait to be written.
-const RECORD_QUEUE: usize = 1 << 16;
+/// Records that have ended and wait to be written: some hundred thousand, of answers of usual length.
+const RECORD_QUEUE_BYTES: usize = 256 << 20;
 const TICK_SPAN: Nanos = Nanos::from_millis(200);
 /// The caller hears a tick at least this often.
 const TICK: Duration = Duration::from_millis(TICK_SPAN.0 / NS_PER_MS);
@@ -35,14 +37,22 @@ const LEAD: Nanos = Nanos::from_millis(20);
 /// waits for no more than these, some 50 µs where each turn is one read of one token.
 const TURNS_PER_LOOK: u32 = 8;
 
+/// Why a worker did not do its work.
+#[derive(Debug)]
+pub(super) enum WorkerError {
+    /// It could not be started.
+    Start(io::Error),
+    Panicked(Panicked),
+}
+
 /// The workers of a run, seen from the thread that started them.
 pub(super) struct Crew<'scope> {
-    threads: Vec<ScopedJoinHandle<'scope, io::Result<()>>>,
+    threads: Vec<ScopedJoinHandle<'scope, Result<(), WorkerError>>>,
     /// One a worker: its `t0`.
     starts: Vec<oneshot::Sender<Nanos>>,
     /// Says something once per worker that is ready: what it has dialled.
     ready: Receiver<Dialled>,
-    records: Receiver<Box<StreamRecord>>,
+    records: RecordReceiver,
     shared: Arc<Shared>,
 }
 
@@ -52,24 +62,36 @@ impl<'scope> Crew<'scope> {
         setup: &'env Setup,
         queues: &[Arc<Lookahead>],
         stop: &watch::Sender<Stop>,
-    ) -> io::Result<Self> {
+        inspect: fn(usize, &StreamRecord),
+    ) -> Result<Self, WorkerError> {
         let shared = Arc::new(Shared::new(queues.len()));
-        let (ended, records) = mpsc::sync_channel(RECORD_QUEUE);
+        let (ended, records) = records::queue(RECORD_QUEUE_BYTES, shared.clone());
         let (say_ready, ready) = mpsc::channel();
         let mut crew = Self { threads: Vec::new(), starts: Vec::new(), ready, records, shared };
         for (index, queue) in queues.iter().enumerate() {
             let (start, started) = oneshot::channel();
-            let seat = Seat {
+            let worker = WorkerSetup {
                 index,
                 workers: queues.len(),
                 queue: queue.clone(),
-                shared: crew.shared.clone(),
+                handle: crew.shared.worker(index),
                 stop: stop.subscribe(),
+                inspect,
             };
             let (say_ready, ended) = (say_ready.clone(), ended.clone());
-            let thread = std::thread::Builder::new().name(format!("worker-{index}"));
-            let run = move || seat.run(setup, say_ready, started, ended);
-            crew.threads.push(thread.spawn_scoped(scope, run)?);
+            let (name, stop) = (format!("worker-{index}"), stop.clone());
+            let thread = std::thread::Builder::new().name(name.clone());
+            let run = move || {
+                let ran = Panicked::catch(&name, || worker.run(setup, say_ready, started, ended));
+                ran.map_err(|panicked| {
+                    // Without it the load is no longer the one that was asked for.
+                    Stop::Sending.request(&stop);
+                    WorkerError::Panicked(panicked)
+                })?
+                .map_err(WorkerError::Start)
+            };
+            let thread = thread.spawn_scoped(scope, run).map_err(WorkerError::Start)?;
+            crew.threads.push(thread);
             crew.starts.push(start);
         }
         Ok(crew)
@@ -143,11 +165,11 @@ impl<'scope> Crew<'scope> {
         heard.and(told)
     }
 
-    pub(super) fn join(self) -> io::Result<()> {
-        for thread in self.threads {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        }
-        Ok(())
+    pub(super) fn join(self) -> Result<(), WorkerError> {
+        let joined = |thread: ScopedJoinHandle<'scope, _>| {
+            thread.join().expect("a worker's panic is caught in its thread")
+        };
+        self.threads.into_iter().try_for_each(joined)
     }
 }
 
@@ -157,30 +179,31 @@ fn share_of(slots: usize, workers: usize, index: usize) -> usize {
 }
 
 /// A worker's thread before it has a clock.
-struct Seat {
+struct WorkerSetup {
     index: usize,
     /// In all.
     workers: usize,
     queue: Arc<Lookahead>,
-    shared: Arc<Shared>,
+    handle: WorkerHandle,
     stop: watch::Receiver<Stop>,
+    inspect: fn(usize, &StreamRecord),
 }
 
 /// What a worker has once the run has begun.
-struct Begun {
+struct StartedRun {
     clock: Clock,
     t0: Nanos,
     clients: Vec<Rc<Client>>,
-    records: SyncSender<Box<StreamRecord>>,
+    records: RecordSender,
 }
 
-impl Seat {
+impl WorkerSetup {
     fn run(
         self,
         setup: &Setup,
         ready: Sender<Dialled>,
         start: oneshot::Receiver<Nanos>,
-        records: SyncSender<Box<StreamRecord>>,
+        records: RecordSender,
     ) -> io::Result<()> {
         wake_at_once();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -202,17 +225,17 @@ impl Seat {
                     Client::over(pool, clock.clone(), t0, target.settings.clone())
                 })
                 .collect();
-            let begun = Begun { clock, t0, clients, records };
+            let started = StartedRun { clock, t0, clients, records };
             match setup.mode {
-                Mode::Open => self.work(setup, begun, FixedSchedule::new()).await,
+                Mode::Open => self.work(setup, started, FixedSchedule::new()).await,
                 Mode::Closed { slots, ramp, until } => {
                     let free = Mode::first_free(slots, ramp, self.workers, self.index);
-                    self.work(setup, begun, ClosedLoop::new(free, until)).await;
+                    self.work(setup, started, ClosedLoop::new(free, until)).await;
                 }
                 Mode::Capped { slots, last_due } => {
                     let slots = share_of(slots, self.workers, self.index);
                     let source = Capped::new(FixedSchedule::new(), slots, last_due);
-                    self.work(setup, begun, source).await;
+                    self.work(setup, started, source).await;
                 }
             }
             Ok(())
@@ -236,12 +259,13 @@ impl Seat {
         dialled
     }
 
-    async fn work(self, setup: &Setup, begun: Begun, source: impl Source<Job>) {
-        let Begun { clock, t0, clients, records } = begun;
+    async fn work(self, setup: &Setup, started: StartedRun, source: impl Source<Job>) {
+        let StartedRun { clock, t0, clients, records } = started;
         let beats = Rc::<RefCell<Beats>>::default();
         let heart = tokio::task::spawn_local(beat(clock.clone(), beats.clone()));
+        let (index, inspect) = (self.index, self.inspect);
         // The leader listens until nobody holds this, and then asks for the beats.
-        let (shared, _held) = (self.shared.clone(), records.clone());
+        let (handle, _held) = (Rc::new(self.handle), records.clone());
         let worker = Worker {
             clients,
             clock,
@@ -250,16 +274,14 @@ impl Seat {
             rows: self.queue,
             stop: self.stop,
             drain: setup.drain,
-            shared: self.shared,
-            index: self.index,
+            handle: handle.clone(),
             sink: Rc::new(move |record| {
-                // The receiver outlives the workers.
-                let _ = records.send(Box::new(record));
+                inspect(index, &record);
+                records.send(record);
             }),
-            done: false,
         };
         worker.run().await;
         heart.abort();
-        shared.leave_beats(&beats.borrow());
+        handle.leave_beats(&beats.borrow());
     }
 }

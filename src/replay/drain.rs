@@ -1,11 +1,12 @@
 //! How long streams are followed after the last due row, decided over all workers together.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
 use super::heartbeat::{Beats, Heartbeat};
+use crate::clock::monotonic;
 use crate::units::Nanos;
 
 /// What a run is to do from now on. It only ever goes further.
@@ -51,13 +52,20 @@ impl Default for Drain {
 /// What the workers of a run know of each other. Touched once per request, never per token.
 #[derive(Debug)]
 pub struct Shared {
-    /// Sources that may still send.
-    sources_left: AtomicUsize,
-    /// Workers that may still send.
-    senders_left: AtomicUsize,
     workers: Vec<Slot>,
     /// Of workers that are done.
     beats: Mutex<Beats>,
+    waits: AtomicU64,
+    waited_ns: AtomicU64,
+}
+
+/// How often, and for how long, workers stood still since the caller had not taken what they had measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitsForCaller {
+    /// Times.
+    pub count: u64,
+    /// Summed over the workers.
+    pub span: Nanos,
 }
 
 /// One worker's figures, on a cache line of its own.
@@ -69,6 +77,18 @@ struct Slot {
     last_byte: AtomicU64,
     settled: AtomicU64,
     stopped: AtomicU64,
+    /// No row falls due any more.
+    source_done: AtomicBool,
+    /// Nothing is sent any more.
+    sends_no_more: AtomicBool,
+}
+
+/// One worker's part in what all share. However the worker ends, its handle says that nothing more comes of it:
+/// the others wait for that.
+#[derive(Debug)]
+pub struct WorkerHandle {
+    shared: Arc<Shared>,
+    index: usize,
 }
 
 impl Shared {
@@ -76,10 +96,10 @@ impl Shared {
     #[must_use]
     pub fn new(workers: usize) -> Self {
         Self {
-            sources_left: AtomicUsize::new(workers),
-            senders_left: AtomicUsize::new(workers),
             workers: std::iter::repeat_with(Slot::default).take(workers).collect(),
             beats: Mutex::default(),
+            waits: AtomicU64::new(0),
+            waited_ns: AtomicU64::new(0),
         }
     }
 
@@ -95,59 +115,46 @@ impl Shared {
         self.beats.lock().unwrap_or_else(PoisonError::into_inner).figures()
     }
 
-    /// A worker is done, and leaves its beats.
-    pub(super) fn leave_beats(&self, beats: &Beats) {
-        self.beats.lock().unwrap_or_else(PoisonError::into_inner).add(beats);
+    /// Waits for a caller that was behind; `None` where there was none.
+    #[must_use]
+    pub fn waits_for_caller(&self) -> Option<WaitsForCaller> {
+        let count = self.waits.load(Ordering::Relaxed);
+        let span = Nanos(self.waited_ns.load(Ordering::Relaxed));
+        (count > 0).then_some(WaitsForCaller { count, span })
     }
 
-    pub(super) fn sent(&self, worker: usize, due: Nanos) {
-        self.workers[worker].sent.fetch_add(1, Ordering::Relaxed);
-        self.fell_due(worker, due);
+    pub(super) fn wait_for_caller(&self, wait: impl FnOnce()) {
+        let from = monotonic();
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        wait();
+        self.waited_ns.fetch_add(monotonic().since(from).0, Ordering::Relaxed);
     }
 
-    pub(super) fn fell_due(&self, worker: usize, due: Nanos) {
-        self.workers[worker].last_due.fetch_max(due.0, Ordering::Relaxed);
+    /// The part of one of them, which is to be asked for once.
+    ///
+    /// # Panics
+    ///
+    /// Where there are fewer workers.
+    #[must_use]
+    pub fn worker(self: &Arc<Self>, index: usize) -> WorkerHandle {
+        assert!(index < self.workers.len(), "there are fewer workers");
+        WorkerHandle { shared: Arc::clone(self), index }
     }
 
-    pub(super) fn saw_life(&self, worker: usize, at: Nanos) {
-        self.workers[worker].last_byte.fetch_max(at.0, Ordering::Relaxed);
-    }
-
-    /// Every request of this worker that was due before has ended, and was handed over.
-    pub(super) fn settle(&self, worker: usize, before: Nanos) {
-        self.workers[worker].settled.store(before.0, Ordering::Release);
-    }
-
-    /// Up to when that is so of all workers.
+    /// Up to when every request of every worker has ended, and was handed over.
     pub(super) fn settled(&self) -> Nanos {
         let all = self.workers.iter().map(|slot| slot.settled.load(Ordering::Acquire));
         Nanos(all.min().unwrap_or(0))
     }
 
-    /// Whether every source is done.
-    pub(super) fn all_sources_done(&self) -> bool {
-        self.sources_left.load(Ordering::Acquire) == 0
-    }
-
-    pub(super) fn source_done(&self, worker: usize) {
-        debug_assert!(worker < self.workers.len());
-        self.sources_left.fetch_sub(1, Ordering::Release);
-    }
-
-    /// The run was stopped, as this worker saw it at `at`.
-    pub(super) fn stopped(&self, worker: usize, at: Nanos) {
-        self.workers[worker].stopped.fetch_max(at.0, Ordering::Relaxed);
-    }
-
-    /// A worker sends nothing any more.
-    pub(super) fn sends_no_more(&self) {
-        self.senders_left.fetch_sub(1, Ordering::Release);
-    }
-
     /// Once no worker sends any more: the last instant at which one of them might have.
     pub(super) fn end_of_sends(&self) -> Option<Nanos> {
-        (self.senders_left.load(Ordering::Acquire) == 0)
+        self.all(|slot| &slot.sends_no_more)
             .then(|| self.latest(|slot| &slot.stopped).max(self.latest(|slot| &slot.last_due)))
+    }
+
+    fn all(&self, of: fn(&Slot) -> &AtomicBool) -> bool {
+        self.workers.iter().all(|slot| of(slot).load(Ordering::Acquire))
     }
 
     fn latest(&self, of: fn(&Slot) -> &AtomicU64) -> Nanos {
@@ -157,7 +164,7 @@ impl Shared {
     /// Whether open streams are to be cut at `now`. The last due row is known once no source can
     /// send any more.
     pub(super) fn is_drained(&self, drain: Drain, t0: Nanos, now: Nanos) -> bool {
-        if !self.all_sources_done() {
+        if !self.all(|slot| &slot.source_done) {
             return false;
         }
         let last_due = t0 + self.latest(|slot| &slot.last_due);
@@ -169,20 +176,77 @@ impl Shared {
     }
 }
 
+impl WorkerHandle {
+    /// What all share.
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    fn slot(&self) -> &Slot {
+        &self.shared.workers[self.index]
+    }
+
+    /// It is done, and leaves its beats.
+    pub(super) fn leave_beats(&self, beats: &Beats) {
+        self.shared.beats.lock().unwrap_or_else(PoisonError::into_inner).add(beats);
+    }
+
+    pub(super) fn sent(&self, due: Nanos) {
+        self.slot().sent.fetch_add(1, Ordering::Relaxed);
+        self.fell_due(due);
+    }
+
+    pub(super) fn fell_due(&self, due: Nanos) {
+        self.slot().last_due.fetch_max(due.0, Ordering::Relaxed);
+    }
+
+    pub(super) fn saw_life(&self, at: Nanos) {
+        self.slot().last_byte.fetch_max(at.0, Ordering::Relaxed);
+    }
+
+    /// Every request of this worker that was due before has ended, and was handed over.
+    pub(super) fn settle(&self, before: Nanos) {
+        self.slot().settled.store(before.0, Ordering::Release);
+    }
+
+    /// Its source brings no more rows.
+    pub(super) fn source_done(&self) {
+        self.slot().source_done.store(true, Ordering::Release);
+    }
+
+    /// The run was stopped, as this worker saw it at `at`.
+    pub(super) fn stopped(&self, at: Nanos) {
+        self.slot().stopped.fetch_max(at.0, Ordering::Relaxed);
+    }
+
+    pub(super) fn sends_no_more(&self) {
+        self.slot().sends_no_more.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for WorkerHandle {
+    fn drop(&mut self) {
+        self.source_done();
+        self.sends_no_more();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_quiet_drain_waits_for_the_last_byte_of_any_worker() {
-        let shared = Shared::new(2);
+        let shared = Arc::new(Shared::new(2));
+        let (one, two) = (shared.worker(0), shared.worker(1));
         let (t0, s) = (Nanos::from_secs(100), Nanos::from_secs);
-        shared.sent(0, s(10));
-        shared.saw_life(1, s(130));
+        one.sent(s(10));
+        two.saw_life(s(130));
         let drained = |drain, at| shared.is_drained(drain, t0, s(at));
-        shared.source_done(0);
+        one.source_done();
         assert!(!drained(Drain::After(s(0)), 1000), "the other source may still send");
-        shared.source_done(1);
+        // It need not say so itself.
+        drop(two);
         assert!(!drained(Drain::Quiet(s(60)), 189));
         assert!(drained(Drain::Quiet(s(60)), 190));
         assert!(drained(Drain::After(s(5)), 115) && !drained(Drain::After(s(5)), 114));
@@ -192,13 +256,14 @@ mod tests {
 
     #[test]
     fn rows_fall_due_until_the_last_worker_stopped() {
-        let shared = Shared::new(2);
-        shared.stopped(0, Nanos(5));
-        shared.sends_no_more();
+        let shared = Arc::new(Shared::new(2));
+        let (one, two) = (shared.worker(0), shared.worker(1));
+        one.stopped(Nanos(5));
+        one.sends_no_more();
         assert_eq!(shared.end_of_sends(), None);
-        shared.sent(1, Nanos(7));
-        shared.stopped(1, Nanos(6));
-        shared.sends_no_more();
+        two.sent(Nanos(7));
+        two.stopped(Nanos(6));
+        drop(two);
         assert_eq!(shared.end_of_sends(), Some(Nanos(7)));
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::drain::Stop;
+use super::error::Panicked;
 use super::job::{BodyMaker, JobError};
 use super::lookahead::Lookahead;
 use super::spread;
@@ -30,6 +31,8 @@ pub(super) enum Broken<E> {
     Plan(E),
     /// A row's content does not fit the API.
     Content(JobError),
+    /// The thread panicked.
+    Panicked(Panicked),
 }
 
 /// A maker at work.
@@ -58,12 +61,12 @@ impl<E: Send + 'static> Maker<E> {
         let (say, progress) = mpsc::channel();
         let (end, result) = mpsc::channel();
         std::thread::Builder::new().name("bodies".to_owned()).spawn(move || {
-            let made = make(plan, &bodies, &queues, say);
+            let made = Panicked::catch("bodies", || make(plan, &bodies, &queues, say));
             for queue in &queues {
                 queue.end();
             }
             // Nobody listens any more when the run was stopped.
-            let _ = end.send(made);
+            let _ = end.send(made.unwrap_or_else(|panicked| Err(Broken::Panicked(panicked))));
         })?;
         Ok(Self { progress, result })
     }

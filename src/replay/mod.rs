@@ -8,6 +8,7 @@
 pub mod capacity;
 mod crew;
 pub mod drain;
+mod error;
 pub mod gate;
 pub mod heartbeat;
 pub mod job;
@@ -15,11 +16,11 @@ pub mod lookahead;
 mod maker;
 mod mode;
 mod open_dues;
+mod records;
 pub mod source;
 pub mod spread;
 pub mod worker;
 
-use std::io;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -30,11 +31,13 @@ use crate::record::StreamRecord;
 use crate::schedule::Planned;
 use crate::units::Nanos;
 use crew::Crew;
+use crew::WorkerError;
 use drain::{Drain, Shared, Stop};
-use job::{BodyMaker, JobError};
+use job::BodyMaker;
 use lookahead::Lookahead;
 use maker::{Broken, Maker};
 
+pub use error::{Panicked, ReplayError};
 pub use mode::Mode;
 
 /// Bodies made ahead of their time, over all workers.
@@ -74,23 +77,6 @@ pub enum Event<'a> {
     Tick(&'a Shared),
 }
 
-/// Why a run could not be carried through.
-#[derive(Debug, thiserror::Error)]
-pub enum ReplayError<P, C> {
-    /// A thread or its runtime could not be started.
-    #[error("cannot start a worker: {0}")]
-    Worker(io::Error),
-    /// The plan broke off; what was sent before was followed to its end.
-    #[error(transparent)]
-    Plan(P),
-    /// A row's content does not fit the API; what was sent before was followed to its end.
-    #[error(transparent)]
-    Content(JobError),
-    /// The caller could not take an event; the run was stopped.
-    #[error(transparent)]
-    Caller(C),
-}
-
 /// Runs a plan to its end. Every row that falls due reaches `on_event` once.
 ///
 /// `stop` ends the run early, as far as it says.
@@ -104,13 +90,28 @@ where
     P: Iterator<Item = Result<Planned, E>> + Send + 'static,
     E: Send + 'static,
 {
+    run_inspected(plan, setup, stop, on_event, |_, _| {})
+}
+
+/// The same, with a look at each record by the worker of this number that has it.
+fn run_inspected<P, E, C>(
+    plan: P,
+    setup: &Setup,
+    stop: &watch::Sender<Stop>,
+    on_event: impl FnMut(Event<'_>) -> Result<(), C>,
+    inspect: fn(usize, &StreamRecord),
+) -> Result<(), ReplayError<E, C>>
+where
+    P: Iterator<Item = Result<Planned, E>> + Send + 'static,
+    E: Send + 'static,
+{
     crate::machine::sockets::prepare_descriptors();
     let queues = queues(setup);
     let maker =
         Maker::start(plan, setup.bodies.clone(), queues.clone()).map_err(ReplayError::Worker)?;
     maker.wait_primed(stop);
     let caller = std::thread::scope(|scope| {
-        let mut crew = Crew::start(scope, setup, &queues, stop)?;
+        let mut crew = Crew::start(scope, setup, &queues, stop, inspect)?;
         let caller = crew.lead(stop, on_event);
         // Whatever the workers left: nobody wants more.
         for queue in &queues {
@@ -119,8 +120,13 @@ where
         crew.join().map(|()| caller)
     });
     let made = maker.finish(*stop.borrow() > Stop::No);
-    caller.map_err(ReplayError::Worker)?.map_err(ReplayError::Caller)?;
+    let caller = caller.map_err(|error| match error {
+        WorkerError::Start(error) => ReplayError::Worker(error),
+        WorkerError::Panicked(error) => ReplayError::Panicked(error),
+    })?;
+    caller.map_err(ReplayError::Caller)?;
     made.map_err(|broken| match broken {
+        Broken::Panicked(error) => ReplayError::Panicked(error),
         Broken::Plan(error) => ReplayError::Plan(error),
         Broken::Content(error) => ReplayError::Content(error),
     })
@@ -141,3 +147,6 @@ fn queues(setup: &Setup) -> Vec<Arc<Lookahead>> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,16 +1,18 @@
 //! One worker: asks its source what is due, waits for that, sends it, and follows every stream to
-//! its end. It lives on one thread, and shares with the others only what [`Shared`] holds.
+//! its end. It lives on one thread, and shares with the others only what its [`WorkerHandle`] tells.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Waker};
 
+use futures_util::FutureExt;
 use tokio::sync::{Notify, watch};
 
-use super::drain::{Drain, Shared, Stop};
+use super::drain::{Drain, Stop, WorkerHandle};
 use super::job::Job;
 use super::lookahead::Rows;
 use super::open_dues::OpenDues;
@@ -45,13 +47,9 @@ pub struct Worker<S, R> {
     /// How long streams are followed after the last due row.
     pub drain: Drain,
     /// What the workers of a run know of each other.
-    pub shared: Arc<Shared>,
-    /// This worker's place in `shared`.
-    pub index: usize,
+    pub handle: Rc<WorkerHandle>,
     /// Takes each finished record.
     pub sink: Rc<dyn Fn(StreamRecord)>,
-    /// Whether the others know that nothing more is due; false at first.
-    pub done: bool,
 }
 
 /// Why nothing more is sent.
@@ -64,15 +62,43 @@ enum Over {
 }
 
 /// The open streams of a worker.
-#[derive(Default)]
 struct Streams {
     open: RefCell<HashMap<u64, Rc<Watch>>>,
     ended: RefCell<Vec<Ended>>,
     dues: OpenDues,
     changed: Notify,
+    /// What a request panicked with.
+    panic: RefCell<Option<Box<dyn Any + Send>>>,
+    panicked: Notify,
 }
 
 impl Streams {
+    fn new(handle: Rc<WorkerHandle>) -> Self {
+        Self {
+            open: RefCell::default(),
+            ended: RefCell::default(),
+            dues: OpenDues::new(handle),
+            changed: Notify::new(),
+            panic: RefCell::default(),
+            panicked: Notify::new(),
+        }
+    }
+
+    /// Carries out a request. A task's panic is nobody's but the task's, and the worker would wait for it.
+    async fn carry_out(self: Rc<Self>, request: impl Future<Output = ()>) {
+        if let Err(panic) = AssertUnwindSafe(request).catch_unwind().await {
+            self.panic.replace(Some(panic));
+            self.panicked.notify_one();
+        }
+    }
+
+    /// Hands on the panic of a request, where there was one.
+    fn check(&self) {
+        if let Some(panic) = self.panic.take() {
+            resume_unwind(panic);
+        }
+    }
+
     fn cut_all(&self) {
         self.open.borrow().values().for_each(|watch| watch.cut());
     }
@@ -85,7 +111,7 @@ impl Streams {
 impl<S: Source<Job>, R: Rows> Worker<S, R> {
     /// Runs until the plan is sent and every stream has ended.
     pub async fn run(mut self) {
-        let streams = Rc::new(Streams::default());
+        let streams = Rc::new(Streams::new(self.handle.clone()));
         // A clock before `t0` would read as `t0`, and the first row would leave early.
         self.clock.pace_until(self.t0).await;
         let stopped = self.send_plan(&streams).await;
@@ -95,16 +121,16 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
             if self.ends_all(&streams) {
                 streams.cut_all();
             }
-            self.shared.stopped(self.index, self.clock.now().since(self.t0));
+            self.handle.stopped(self.clock.now().since(self.t0));
         }
-        self.shared.sends_no_more();
+        self.handle.sends_no_more();
         if stopped {
             let until = self.last_due_of_all().await;
             self.record_unsent(until).await;
         }
-        self.source_is_done();
+        self.handle.source_done();
         self.follow(&streams).await;
-        self.shared.settle(self.index, Nanos::MAX);
+        self.handle.settle(Nanos::MAX);
     }
 
     /// Sends row after row as the source says; true when the run was stopped before its end.
@@ -163,6 +189,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop > Stop::No) => return true,
+                () = streams.panicked.notified() => streams.check(),
                 over = wait => if let Some(over) = over { return over == Over::Stopped },
             }
         }
@@ -172,7 +199,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
     fn waits_for(&self, at: Nanos, streams: &Streams) {
         let now = self.clock.now().since(self.t0);
         let sure = if self.source.awaits_turns() { at.min(now) } else { at };
-        streams.dues.waits_for(sure, &self.shared, self.index);
+        streams.dues.waits_for(sure);
     }
 
     /// Records a turn that has nothing to follow. It never fell due; that it would have been about now
@@ -187,7 +214,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
     fn give_up(&self, row: &Job, due: Nanos, streams: &Streams) {
         let error = row.fault.as_ref().map(ToString::to_string);
         let record = StreamRecord { outcome: Outcome::Client, error, ..row.record(due) };
-        self.shared.fell_due(self.index, due);
+        self.handle.fell_due(due);
         let at = self.clock.now().since(self.t0);
         streams.ended.borrow_mut().push(Ended { at, index: row.planned.index, failed: true });
         streams.changed.notify_one();
@@ -204,8 +231,8 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         };
         let (now, last_due_at) = (self.clock.now(), self.t0 + last_due);
         if now >= last_due_at {
-            self.shared.fell_due(self.index, last_due);
-            self.source_is_done();
+            self.handle.fell_due(last_due);
+            self.handle.source_done();
             if self.is_drained(streams) {
                 return true;
             }
@@ -217,32 +244,24 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         false
     }
 
-    /// Says so to the other workers, once.
-    fn source_is_done(&mut self) {
-        if !std::mem::replace(&mut self.done, true) {
-            self.shared.source_done(self.index);
-        }
-    }
-
     fn send(&self, id: u64, job: Job, due: Nanos, streams: &Rc<Streams>) {
-        self.shared.sent(self.index, due);
+        self.handle.sent(due);
         let watch = Rc::new(Watch::default());
         streams.open.borrow_mut().insert(id, watch.clone());
-        streams.dues.sent(id, due, &self.shared, self.index);
-        let (shared, index) = (self.shared.clone(), self.index);
+        streams.dues.sent(id, due);
         // The maker of bodies spread them over as many targets as there are clients.
         let client = self.clients[job.target as usize % self.clients.len()].clone();
         let (sink, streams) = (self.sink.clone(), streams.clone());
         let (record, index_in_plan) = (job.record(due), job.planned.index);
-        let mut request = Box::pin(async move {
+        let mut request = Box::pin(streams.clone().carry_out(async move {
             let record = client.perform(record, job.body, &watch).await;
             streams.open.borrow_mut().remove(&id);
             let (at, failed) = (record.close.unwrap_or(due), record.outcome.is_error());
             streams.ended.borrow_mut().push(Ended { at, index: index_in_plan, failed });
             streams.changed.notify_one();
             sink(record);
-            streams.dues.ended(id, due, &shared, index);
-        });
+            streams.dues.ended(id, due);
+        }));
         // Its first steps at once, not behind all the streams whose turn it is. As a task it is polled
         // again, so that nothing is lost to a waker that wakes nobody. In virtual time waiting for a turn
         // takes no time, and a server that closes at this very instant is to be seen closing.
@@ -256,7 +275,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
     /// holes among the rows, since they do not stop at the same instant.
     async fn last_due_of_all(&self) -> Nanos {
         loop {
-            if let Some(until) = self.shared.end_of_sends() {
+            if let Some(until) = self.handle.shared().end_of_sends() {
                 return until;
             }
             self.clock.sleep_until(self.clock.now() + Nanos::from_millis(1)).await;
@@ -276,7 +295,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
                     let error = Some(error.to_owned());
                     let record =
                         StreamRecord { outcome: Outcome::Unsent, error, ..row.record(due) };
-                    self.shared.fell_due(self.index, due);
+                    self.handle.fell_due(due);
                     (self.sink)(record);
                 }
                 // Rows that are due may still be with their maker; a source that says nothing any
@@ -300,6 +319,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         let mut stop = self.stop.clone();
         let mut look_at = self.clock.now();
         while !streams.open.borrow().is_empty() {
+            streams.check();
             if !cut && self.ends_all(streams) {
                 cut = true;
                 streams.cut_all();
@@ -317,6 +337,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
                 () = look => {}
             }
         }
+        streams.check();
     }
 
     /// Whether open streams are to be cut.
@@ -326,7 +347,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
 
     fn is_drained(&self, streams: &Streams) -> bool {
         let last = streams.open.borrow().values().map(|watch| watch.last_byte()).max();
-        self.shared.saw_life(self.index, last.unwrap_or_default());
-        self.shared.is_drained(self.drain, self.t0, self.clock.now())
+        self.handle.saw_life(last.unwrap_or_default());
+        self.handle.shared().is_drained(self.drain, self.t0, self.clock.now())
     }
 }
