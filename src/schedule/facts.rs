@@ -92,9 +92,9 @@ pub(super) struct Tally {
     pub(super) facts: PlanFacts,
     text: RowText,
     hash: Fnv,
-    /// Sessions with planned rows, where an end can cut them.
-    sessions: Option<HashSet<Arc<str>>>,
-    cut: HashSet<Arc<str>>,
+    /// Sessions with planned rows, where an end can cut them, and until it has. All of them, since any may go on
+    /// after it; so each is but a number of 64 bits.
+    sessions: Option<HashSet<u64>>,
 }
 
 impl Tally {
@@ -106,7 +106,6 @@ impl Tally {
             text: RowText::default(),
             hash,
             sessions: can_cut.then(HashSet::new),
-            cut: HashSet::new(),
         }
     }
 
@@ -124,10 +123,8 @@ impl Tally {
         let is_worded = content.is_some_and(|own| own.prompt.is_some() || own.messages.is_some());
         facts.worded_rows += u64::from(is_worded);
         facts.shared_rows += u64::from(is_worded || later_turn || request.prefix.is_some());
-        if let (Some(sessions), Some(session)) = (&mut self.sessions, &request.session)
-            && !sessions.contains(session)
-        {
-            sessions.insert(Arc::clone(session));
+        if let (Some(sessions), Some(session)) = (&mut self.sessions, &request.session) {
+            sessions.insert(Fnv::of(session.as_bytes()).0);
         }
         self.hash.write(self.text.of(planned));
     }
@@ -135,9 +132,8 @@ impl Tally {
     /// Counts a row inside the window that the limit or the duration cut off.
     pub(super) fn cut(&mut self, session: Option<&Arc<str>>) {
         self.facts.past_end += 1;
-        if let (Some(sessions), Some(session)) = (&self.sessions, session)
-            && sessions.contains(session)
-            && self.cut.insert(Arc::clone(session))
+        if let (Some(sessions), Some(session)) = (&mut self.sessions, session)
+            && sessions.remove(&Fnv::of(session.as_bytes()).0)
         {
             self.facts.cut_sessions += 1;
         }

@@ -16,6 +16,7 @@ mod fit;
 mod pass;
 mod plan;
 pub mod rate;
+mod recent;
 mod shape;
 mod window;
 
@@ -23,6 +24,7 @@ pub use self::csv::{PlanWriteError, write_plan};
 pub use self::facts::{End, PlanFacts};
 pub use self::fit::ServerLength;
 pub use self::plan::{Plan, plan};
+pub use self::recent::RecentSessions;
 pub use self::shape::Shape;
 pub use crate::trace::{Fnv, OutputSum};
 

@@ -3,13 +3,11 @@
 //! Streaming: one row is held at a time. It stops reading as soon as no later row can be planned, so
 //! that an endless source ends, and a pipe is not waited for.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use super::facts::{End, Tally};
 use super::fidelity::Fidelity;
 use super::fit::{Fit, total_tok};
 use super::pass::{Later, Pass};
+use super::recent::RecentSessions;
 use super::window::Window;
 use super::{PlanFacts, Planned, Shape};
 use crate::trace::{Content, Request};
@@ -29,7 +27,7 @@ where
         tally: Tally::new(shape.limit.is_some() || duration.is_some()),
         pass: Pass::default(),
         later: Later::none(),
-        begun: HashSet::new(),
+        begun: RecentSessions::default(),
         fidelity: None,
         shape: Shape { max_gap, duration, ..shape.clone() },
     }
@@ -44,8 +42,8 @@ pub struct Plan<I> {
     tally: Tally,
     pass: Pass,
     later: Later<I>,
-    /// Sessions with a row in the plan, which a turn can follow.
-    begun: HashSet<Arc<str>>,
+    /// Sessions with a row in the plan, which a turn can follow; longer after it is due at its own time.
+    begun: RecentSessions<()>,
     fidelity: Option<Box<Fidelity>>,
 }
 
@@ -136,6 +134,11 @@ impl<I> Plan<I> {
         Self { later: Later::of(count, passes), ..self }
     }
 
+    #[cfg(test)]
+    pub(super) fn sessions_held(&self) -> usize {
+        self.begun.held()
+    }
+
     /// Starts the next pass, if there is one. One without rows has no use for another.
     fn begin_again(&mut self) -> bool {
         if self.pass.rows == 0 {
@@ -164,8 +167,8 @@ impl<I> Plan<I> {
     /// with nothing to follow has none, and is due at its own time.
     fn follows(&mut self, request: &mut Request) -> bool {
         let Some(session) = &request.session else { return false };
-        let is_first = !self.begun.contains(session) && self.begun.insert(Arc::clone(session));
-        let think = request.think.take().filter(|_| !is_first);
+        let before = self.begun.insert(session, self.tally.facts.rows, ());
+        let think = request.think.take().filter(|_| before.is_some());
         request.think = think.map(|think| self.shape.speed.shorten(think));
         request.think.is_some()
     }

@@ -330,3 +330,20 @@ fn rows_out_of_order_never_turn_time_back() {
     let facts = check("5s 3s 6s", &Shape::default(), "0@5 1@5 2@6");
     assert_eq!(facts.late_rows, 1);
 }
+
+#[test]
+fn sessions_are_forgotten_and_a_turn_after_that_is_due_at_its_own_time() {
+    const ROWS: u64 = 1_000_000;
+    let row = |row: u64| {
+        // The first and the last but one are of one session, as are the last two.
+        let session = if row == 0 || row + 2 >= ROWS { 0 } else { row };
+        let (at, think) = (Nanos::from_secs(row), Some(Nanos::from_secs(1)));
+        let (session, think) = (Some(session.to_string().into()), think.filter(|_| session == 0));
+        Row::Ok(Request { row, at, session, think, ..Request::default() })
+    };
+    let mut plan = plan((0..ROWS).map(row), &Shape::default());
+    let last: Vec<_> = plan.by_ref().skip(ROWS as usize - 2).flatten().collect();
+    let due: Vec<Option<Nanos>> = last.iter().map(|planned| planned.due).collect();
+    assert_eq!(due, [Some(Nanos::from_secs(ROWS - 2)), None]);
+    assert!(plan.sessions_held() <= 1 << 19, "{}", plan.sessions_held());
+}

@@ -1,8 +1,8 @@
 //! The window of trace time, cut by the start of sessions.
 //!
 //! A session is kept or left whole: cut by row, a conversation would lose its beginning. Rows come
-//! in time order, so the first row of a session is its start. The only memory of the schedule is
-//! here, and only for traces with sessions: their names, as far as the window needs them.
+//! in time order, so the first row of a session is its start. Names of sessions are kept as far as the
+//! window needs them.
 
 use std::collections::HashSet;
 use std::sync::Arc;

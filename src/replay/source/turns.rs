@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::{Due, Ended, Held, Source, Timed};
+use crate::schedule::RecentSessions;
 use crate::units::Nanos;
 
 /// Rows read ahead of their time, and their memory: as much as half a minute of heavy traffic.
@@ -29,8 +30,8 @@ pub struct Turns<S, R> {
     ended: bool,
     /// There are sessions, so that a row may follow another.
     has_sessions: bool,
-    /// The last row that was offered, by session.
-    last: HashMap<Arc<str>, Last>,
+    /// The last row that was offered, by session. A plan names no turn after a session that is forgotten here.
+    last: RecentSessions<Last>,
     /// The session of each row that has not ended.
     open: HashMap<u64, Arc<str>>,
     /// Turns, by the row that they wait for.
@@ -68,7 +69,7 @@ impl<S: Source<R>, R: Timed> Turns<S, R> {
             ahead_bytes: 0,
             ended: false,
             has_sessions: false,
-            last: HashMap::new(),
+            last: RecentSessions::default(),
             open: HashMap::new(),
             waiting: HashMap::new(),
             ready: BTreeMap::new(),
@@ -181,7 +182,7 @@ impl<S: Source<R>, R: Timed> Source<R> for Turns<S, R> {
         let (index, session, think) = (turn.index, Arc::clone(turn.session), turn.think);
         self.has_sessions = true;
         let last = Last { index, state: State::Open };
-        let before = self.last.insert(Arc::clone(&session), last);
+        let before = self.last.insert(&session, index, last);
         self.open.insert(index, Arc::clone(&session));
         match before.filter(|_| think.is_some()) {
             None => self.keep_ahead(row),

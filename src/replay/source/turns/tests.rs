@@ -123,3 +123,17 @@ fn a_row_is_waited_for_no_longer_than_a_turn_allows() {
     let end = Ended { at: Nanos(3), ..Ended::default() };
     assert_eq!(source.next(Nanos(4), &[end]), Due::RowBy(Nanos(12)));
 }
+
+#[test]
+fn sessions_that_have_ended_are_forgotten() {
+    let mut source = Turns::new(FixedSchedule::new(), Nanos::MAX);
+    let mut ended = Vec::new();
+    for index in 0..1_000_000 {
+        let session = Some(index.to_string().into());
+        source.offer(Some(Row { index, due: Some(index), session, think: None }));
+        assert!(matches!(source.next(Nanos(index), &ended), Due::Send { .. }));
+        ended = vec![Ended { at: Nanos(index), index, failed: false }];
+    }
+    assert!(source.last.held() <= 1 << 19, "{}", source.last.held());
+    assert_eq!((source.open.len(), source.waiting.len(), source.ready.len()), (1, 0, 0));
+}
