@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use super::source::{Timed, Turn};
+use super::source::{SessionTurn, Timed};
 use super::spread;
 use crate::client::dialect::{self, Api, BodyError, BodyParams, MaxTokensKey, MergeError, Prompt};
 use crate::prompt::{self, Asked, Prompter, Words};
@@ -66,10 +66,10 @@ impl Timed for Job {
         self.planned.due
     }
 
-    fn turn(&self) -> Option<Turn<'_>> {
+    fn turn(&self) -> Option<SessionTurn<'_>> {
         let request = &self.planned.request;
         let (index, think) = (self.planned.index, request.think);
-        request.session.as_ref().map(|session| Turn { index, session, think })
+        request.session.as_ref().map(|session| SessionTurn { index, session, think })
     }
 
     fn bytes(&self) -> usize {

@@ -24,7 +24,8 @@ impl House<'_> {
         let here = self.by_module[&path[..known]];
         let rest = &path[known..];
         let import = self.sources[here].imports.iter().find(|import| import.name == rest[0]);
-        if let Some(import) = import.filter(|_| handed_on < HANDED_ON) {
+        let is_own = self.sources[here].defines(&rest[0]) || handed_on == HANDED_ON;
+        if let Some(import) = import.filter(|_| !is_own) {
             let mut to = self.absolute(here, &import.path)?;
             to.extend_from_slice(&rest[1..]);
             return self.file(&to, handed_on + 1).or(Some(here));
