@@ -9,7 +9,7 @@
 //!                                         └ sim ───┘   built-in server: known truth
 //! ```
 //!
-//! One way, no way back; a test (`tests/it/architecture.rs`) holds the arrows.
+//! One way, no way back; a test (`tests/it/architecture`) holds the arrows.
 //!
 //! | room | what it is for |
 //! |---|---|
