@@ -106,7 +106,9 @@ pub(super) fn circles(sources: &[Source]) -> Vec<Vec<(&str, &str)>> {
         }
         let of: Vec<usize> =
             (0..sources.len()).filter(|&file| reach[first][file] && reach[file][first]).collect();
-        of.iter().for_each(|&file| seen[file] = true);
+        for &file in &of {
+            seen[file] = true;
+        }
         let inside = of.iter().flat_map(|&from| {
             let to = arrows[from].iter().filter(|to| of.contains(to));
             to.map(move |&to| (sources[from].path.as_str(), sources[to].path.as_str()))
