@@ -46,12 +46,12 @@ pub fn wake_at_once() {
 /// A handle on time; cheap to clone. One per thread in real time, one in all in virtual time.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    source: Source,
+    source: TimeSource,
     timers: Arc<Timers>,
 }
 
 #[derive(Clone, Debug)]
-enum Source {
+enum TimeSource {
     Real,
     Virtual(Arc<VirtualTime>),
 }
@@ -62,21 +62,21 @@ impl Clock {
     pub fn real() -> io::Result<Self> {
         let timers = Arc::new(Timers::new());
         system_timer::serve(&timers)?;
-        Ok(Self { source: Source::Real, timers })
+        Ok(Self { source: TimeSource::Real, timers })
     }
 
     /// A clock that only moves when everything else is idle.
     #[must_use]
     pub fn of_virtual(time: &Arc<VirtualTime>) -> Self {
-        Self { source: Source::Virtual(time.clone()), timers: time.timers().clone() }
+        Self { source: TimeSource::Virtual(time.clone()), timers: time.timers().clone() }
     }
 
     /// Now, counted from the clock's own epoch (the machine's start, or virtual zero).
     #[must_use]
     pub fn now(&self) -> Nanos {
         match &self.source {
-            Source::Real => monotonic(),
-            Source::Virtual(time) => time.now(),
+            TimeSource::Real => monotonic(),
+            TimeSource::Virtual(time) => time.now(),
         }
     }
 
@@ -84,7 +84,7 @@ impl Clock {
     #[must_use]
     pub fn now_and_wake(&self) -> Nanos {
         let now = self.now();
-        if matches!(self.source, Source::Real) && self.timers.is_due(now) {
+        if matches!(self.source, TimeSource::Real) && self.timers.is_due(now) {
             self.timers.fire(now);
         }
         now
@@ -99,8 +99,8 @@ impl Clock {
     /// Sleeps until shortly before `deadline`, then watches the clock: for sends on schedule.
     pub async fn pace_until(&self, deadline: Nanos) {
         match self.source {
-            Source::Virtual(_) => self.sleep_until(deadline).await,
-            Source::Real => {
+            TimeSource::Virtual(_) => self.sleep_until(deadline).await,
+            TimeSource::Real => {
                 self.sleep_until(deadline.since(SPIN)).await;
                 while self.now() < deadline {
                     std::hint::spin_loop();
@@ -112,7 +112,7 @@ impl Clock {
     /// True where time is virtual.
     #[must_use]
     pub fn is_virtual(&self) -> bool {
-        matches!(self.source, Source::Virtual(_))
+        matches!(self.source, TimeSource::Virtual(_))
     }
 }
 

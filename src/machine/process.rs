@@ -43,12 +43,12 @@ fn status() -> Option<String> {
 }
 
 /// The length of a list such as `0-3,8`.
-fn list_len(list: &str) -> Option<u64> {
+fn list_len(ranges: &str) -> Option<u64> {
     let count = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         range_len(first.parse().ok()?, last.parse().ok()?)
     };
-    list.split(',').map(count).sum()
+    ranges.split(',').map(count).sum()
 }
 
 fn nanos(time: TimeVal) -> Nanos {

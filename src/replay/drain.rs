@@ -1,4 +1,5 @@
-//! How long streams are followed after the last due row, decided over all workers together.
+//! What the workers of a run know of each other, and what is decided by it: how long streams are followed after the
+//! last due row, and up to when rows fell due in a run that was stopped.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use super::source::{Timed, Turn};
-use super::spread;
+use super::source::{SessionTurn, Timed};
 use crate::client::dialect::{self, Api, BodyError, BodyParams, MaxTokensKey, MergeError, Prompt};
 use crate::prompt::{self, Asked, Prompter, Words};
 use crate::record::StreamRecord;
-use crate::schedule::Planned;
+use crate::schedule::{Fnv, Planned};
 use crate::units::Nanos;
 
 /// A row that only waits for its time.
@@ -66,10 +65,10 @@ impl Timed for Job {
         self.planned.due
     }
 
-    fn turn(&self) -> Option<Turn<'_>> {
+    fn turn(&self) -> Option<SessionTurn<'_>> {
         let request = &self.planned.request;
         let (index, think) = (self.planned.index, request.think);
-        request.session.as_ref().map(|session| Turn { index, session, think })
+        request.session.as_ref().map(|session| SessionTurn { index, session, think })
     }
 
     fn bytes(&self) -> usize {
@@ -153,7 +152,7 @@ impl BodyMaker {
 
     /// A row with its body.
     pub fn job(&self, planned: Planned) -> Result<Job, JobError> {
-        let target = spread::target(&planned, self.models.len());
+        let target = target(&planned, self.models.len());
         let (body, input_tok_asked) = self.made(&planned, target)?;
         let keep_text = self.keep_text;
         Ok(Job { planned, body, target, input_tok_asked, keep_text, late: None, fault: None })
@@ -164,7 +163,7 @@ impl BodyMaker {
         if planned.request.think.is_none() {
             return self.job(planned);
         }
-        let target = spread::target(&planned, self.models.len());
+        let target = target(&planned, self.models.len());
         let (body, keep_text, late) = (Bytes::new(), self.keep_text, Some(Arc::clone(self)));
         Ok(Job { planned, body, target, input_tok_asked: None, keep_text, late, fault: None })
     }
@@ -218,5 +217,48 @@ impl BodyMaker {
             body = dialect::merge(&body, over)?;
         }
         Ok(body.into())
+    }
+}
+
+/// The index of the server that a row goes to, of `targets` (at least one): the rows of a session all go to one, so
+/// that its cache is of use; the others in turn. A plan is so sent the same way by any number of workers.
+fn target(planned: &Planned, targets: usize) -> u32 {
+    let targets = targets.max(1) as u64;
+    let key = match &planned.request.session {
+        Some(session) => session_key(session),
+        None => planned.index,
+    };
+    u32::try_from(key % targets).unwrap_or_default()
+}
+
+/// A number for a session: FNV-1a, folded, since its low bits alone follow the last letter too closely.
+pub(super) fn session_key(session: &str) -> u64 {
+    let Fnv(hash) = Fnv::of(session.as_bytes());
+    hash ^ (hash >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Request;
+
+    fn planned(index: u64, session: Option<&str>) -> Planned {
+        let request = Request { session: session.map(Into::into), ..Request::default() };
+        Planned { index, due: None, request }
+    }
+
+    #[test]
+    fn rows_go_in_turn_and_sessions_stay() {
+        let in_turn: Vec<u32> = (0..6).map(|index| target(&planned(index, None), 3)).collect();
+        assert_eq!(in_turn, [0, 1, 2, 0, 1, 2]);
+        let mut counts = [0; 3];
+        for session in 0..3000 {
+            let name = format!("user-{session}");
+            let first = target(&planned(0, Some(&name)), 3);
+            assert_eq!(first, target(&planned(17, Some(&name)), 3));
+            counts[first as usize] += 1;
+        }
+        assert!(counts.iter().all(|count| (900..1100).contains(count)), "{counts:?}");
+        assert_eq!(target(&planned(5, Some("x")), 1), 0);
     }
 }

@@ -12,9 +12,8 @@ use tokio::sync::watch;
 
 use super::drain::Stop;
 use super::error::Panicked;
-use super::job::{BodyMaker, JobError};
+use super::job::{BodyMaker, JobError, session_key};
 use super::lookahead::Lookahead;
-use super::spread;
 use crate::schedule::Planned;
 
 /// Rows whose bodies are made before `t0`, unless the look-ahead is full earlier.
@@ -104,7 +103,7 @@ fn make<E>(
         let job = bodies.job_in_time(planned.map_err(Broken::Plan)?).map_err(Broken::Content)?;
         // The turns of a session follow one another, so one worker has them all.
         let place = match &job.planned.request.session {
-            Some(session) => usize::try_from(spread::key(session)).unwrap_or(count),
+            Some(session) => usize::try_from(session_key(session)).unwrap_or(count),
             None => count,
         };
         let queue = &queues[place % queues.len()];

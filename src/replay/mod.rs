@@ -15,10 +15,9 @@ pub mod job;
 pub mod lookahead;
 mod maker;
 mod mode;
-mod open_dues;
 mod records;
 pub mod source;
-pub mod spread;
+mod streams;
 pub mod worker;
 
 use std::sync::Arc;

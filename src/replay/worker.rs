@@ -1,22 +1,17 @@
 //! One worker: asks its source what is due, waits for that, sends it, and follows every stream to
 //! its end. It lives on one thread, and shares with the others only what its [`WorkerHandle`] tells.
 
-use std::any::Any;
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use futures_util::FutureExt;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use super::drain::{Drain, Stop, WorkerHandle};
 use super::job::Job;
 use super::lookahead::Rows;
-use super::open_dues::OpenDues;
 use super::source::{Due, Ended, Source};
+use super::streams::Streams;
 use crate::client::{Client, Watch};
 use crate::clock::Clock;
 use crate::record::{Outcome, StreamRecord};
@@ -59,53 +54,6 @@ enum Over {
     Sent,
     /// The run is.
     Stopped,
-}
-
-/// The open streams of a worker.
-struct Streams {
-    open: RefCell<HashMap<u64, Rc<Watch>>>,
-    ended: RefCell<Vec<Ended>>,
-    dues: OpenDues,
-    changed: Notify,
-    /// What a request panicked with.
-    panic: RefCell<Option<Box<dyn Any + Send>>>,
-    panicked: Notify,
-}
-
-impl Streams {
-    fn new(handle: Rc<WorkerHandle>) -> Self {
-        Self {
-            open: RefCell::default(),
-            ended: RefCell::default(),
-            dues: OpenDues::new(handle),
-            changed: Notify::new(),
-            panic: RefCell::default(),
-            panicked: Notify::new(),
-        }
-    }
-
-    /// Carries out a request. A task's panic is nobody's but the task's, and the worker would wait for it.
-    async fn carry_out(self: Rc<Self>, request: impl Future<Output = ()>) {
-        if let Err(panic) = AssertUnwindSafe(request).catch_unwind().await {
-            self.panic.replace(Some(panic));
-            self.panicked.notify_one();
-        }
-    }
-
-    /// Hands on the panic of a request, where there was one.
-    fn check(&self) {
-        if let Some(panic) = self.panic.take() {
-            resume_unwind(panic);
-        }
-    }
-
-    fn cut_all(&self) {
-        self.open.borrow().values().for_each(|watch| watch.cut());
-    }
-
-    fn try_no_more(&self) {
-        self.open.borrow().values().for_each(|watch| watch.try_no_more());
-    }
 }
 
 impl<S: Source<Job>, R: Rows> Worker<S, R> {

@@ -33,12 +33,11 @@ impl<T> RecentSessions<T> {
             self.before = std::mem::take(&mut self.now);
             self.start = index;
         }
-        let last = match self.now.get_mut(session) {
-            Some(last) => Some(std::mem::replace(last, (index, known))),
-            None => {
-                self.now.insert(Arc::clone(session), (index, known));
-                self.before.remove(session)
-            }
+        let last = if let Some(last) = self.now.get_mut(session) {
+            Some(std::mem::replace(last, (index, known)))
+        } else {
+            self.now.insert(Arc::clone(session), (index, known));
+            self.before.remove(session)
         };
         last.filter(|(last, _)| index.saturating_sub(*last) <= SPAN_ROWS).map(|(_, known)| known)
     }

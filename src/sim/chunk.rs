@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use bytes::{BufMut, BytesMut};
 
-use super::request::{Api, Ask};
+use super::request::{Api, GenerateRequest};
 
 /// The end of every stream.
 const DONE: &[u8] = b"data: [DONE]\n\n";
@@ -42,7 +42,7 @@ pub(super) struct Chunks {
 
 impl Chunks {
     /// For request `number` of a server that calls itself by that model's name.
-    pub(super) fn new(ask: &Ask, number: u64, created_s: i128, model: &str) -> Self {
+    pub(super) fn new(ask: &GenerateRequest, number: u64, created_s: i128, model: &str) -> Self {
         let object = match (ask.api, ask.is_stream) {
             (Api::Chat, true) => "chat.completion.chunk",
             (Api::Chat, false) => "chat.completion",
@@ -203,13 +203,20 @@ pub(super) fn request_id(api: Api, number: u64) -> String {
     }
 }
 
+/// What is known of an answer before its first token.
+pub(super) struct Plan {
+    pub(super) ask: GenerateRequest,
+    pub(super) output_tok: u64,
+    pub(super) finish: Finish,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// The events that a stream of two tokens is made of.
     fn stream(api: Api, running_usage: bool) -> String {
-        let ask = Ask {
+        let ask = GenerateRequest {
             api,
             prompt_tok: 19,
             min_tok: 0,

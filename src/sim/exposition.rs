@@ -11,41 +11,11 @@
 
 use std::fmt::Write as _;
 
-use serde::{Deserialize, Serialize};
-
 use super::meter::{Histogram, Meter};
-use super::settings::Settings;
+use super::settings::{Exposition, Settings};
 
 /// The media type of the text.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=1.0.0; charset=utf-8";
-
-/// Under which names the server tells of itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Exposition {
-    /// Those of `vllm`.
-    #[default]
-    Vllm,
-    /// Those of `sglang`.
-    Sglang,
-    /// There is no `/metrics`.
-    Off,
-}
-
-impl Exposition {
-    /// The words for them on a command line.
-    pub const WORDS: [&str; 3] = ["vllm", "sglang", "off"];
-
-    /// What one of the words stands for.
-    #[must_use]
-    pub fn of(word: impl AsRef<str>) -> Self {
-        match word.as_ref() {
-            "sglang" => Self::Sglang,
-            "off" => Self::Off,
-            _ => Self::Vllm,
-        }
-    }
-}
 
 /// The server at one moment.
 pub(super) struct Scrape<'a> {

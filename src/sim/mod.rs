@@ -16,7 +16,9 @@ pub mod truth;
 
 mod answer;
 mod chunk;
+mod connection;
 mod draw;
+mod mailbox;
 mod meter;
 mod nanoseconds;
 mod refusal;
@@ -27,8 +29,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use exposition::Exposition;
 pub use fault::FaultPlan;
 pub use run::{RunError, run_blocking};
 pub use server::Server;
-pub use settings::Settings;
+pub use settings::{Exposition, Settings};

@@ -27,7 +27,7 @@ pub(super) enum Api {
 /// A request that can be admitted, but for its length by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the protocol")]
-pub(super) struct Ask {
+pub(super) struct GenerateRequest {
     pub(super) api: Api,
     pub(super) prompt_tok: u64,
     pub(super) min_tok: u64,
@@ -80,7 +80,7 @@ struct StreamOptions {
     continuous_usage_stats: Option<bool>,
 }
 
-impl Ask {
+impl GenerateRequest {
     /// Reads and checks a body, in the order in which vLLM does: form, model, lengths.
     pub(super) fn read(api: Api, body: &[u8], settings: &Settings) -> Result<Self, Refusal> {
         let body: Body = serde_json::from_slice(body).map_err(|error| Refusal::bad_json(&error))?;
@@ -124,7 +124,7 @@ impl Body<'_> {
                 if messages.is_empty() {
                     return Err(Refusal::parameter("messages", "messages must not be empty"));
                 }
-                messages.iter().map(Message::words).sum()
+                messages.iter().map(Message::word_count).sum()
             }
             Api::Completions => {
                 tokens(self.prompt.ok_or_else(|| Refusal::missing("prompt"))?.get())
@@ -171,16 +171,16 @@ impl Body<'_> {
 }
 
 impl Message<'_> {
-    fn words(&self) -> Result<u64, Refusal> {
+    fn word_count(&self) -> Result<u64, Refusal> {
         // An assistant's message that only calls tools has none.
         let Some(content) = self.content.map(RawValue::get) else { return Ok(0) };
         if let Ok(text) = serde_json::from_str::<Cow<str>>(content) {
-            return Ok(words(&text));
+            return Ok(word_count(&text));
         }
         let parts = serde_json::from_str::<Vec<Part>>(content).map_err(|_| {
             Refusal::parameter("messages", "content must be a string or an array of text parts")
         })?;
-        Ok(parts.iter().map(|part| words(&part.text)).sum())
+        Ok(parts.iter().map(|part| word_count(&part.text)).sum())
     }
 }
 
@@ -189,14 +189,14 @@ fn tokens(prompt: &str) -> Result<u64, Refusal> {
     if prompt.starts_with('"') {
         let text: Cow<str> =
             serde_json::from_str(prompt).map_err(|error| Refusal::bad_json(&error))?;
-        return Ok(words(&text));
+        return Ok(word_count(&text));
     }
     match serde_json::from_str::<Vec<u32>>(prompt) {
         Ok(ids) if !ids.is_empty() => return Ok(ids.len() as u64),
         _ => {}
     }
     match serde_json::from_str::<Vec<Cow<str>>>(prompt).as_deref() {
-        Ok([text]) => Ok(words(text)),
+        Ok([text]) => Ok(word_count(text)),
         _ => Err(Refusal::parameter(
             "prompt",
             "prompt must be a string, an array of token ids, or an array of one string",
@@ -204,7 +204,7 @@ fn tokens(prompt: &str) -> Result<u64, Refusal> {
     }
 }
 
-fn words(text: &str) -> u64 {
+fn word_count(text: &str) -> u64 {
     text.split_whitespace().count() as u64
 }
 
@@ -212,9 +212,9 @@ fn words(text: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn read(api: Api, body: &str) -> Result<Ask, Refusal> {
+    fn read(api: Api, body: &str) -> Result<GenerateRequest, Refusal> {
         let settings = Settings { max_model_len_tok: 100, ..Settings::default() };
-        Ask::read(api, body.as_bytes(), &settings)
+        GenerateRequest::read(api, body.as_bytes(), &settings)
     }
 
     #[test]

@@ -10,14 +10,14 @@ use hyper::body::{Body, Incoming};
 use hyper::{Method, Request};
 
 use super::answer::{self, Answer, Parting, head, json, refused};
-use super::chunk::{Chunks, Finish};
+use super::chunk::{Chunks, Finish, Plan};
 use super::draw;
 use super::fault::{self, Broken, FaultyBody, Link, Script};
 use super::refusal::Refusal;
-use super::request::{Api, Ask};
+use super::request::{Api, GenerateRequest};
 use super::server::Server;
 use super::settings::NATURAL_MEAN_TOK;
-use super::stream::{Entry, Plan, TokenBody, whole};
+use super::stream::{Entry, TokenBody, whole};
 use super::truth::Ended;
 
 /// The longest request body that is read: about 16 million words.
@@ -51,7 +51,7 @@ pub(super) async fn answer(
             let answer = match script {
                 None => generate(server, entry, request.into_body()).await,
                 Some(script) => {
-                    misgenerate(server, entry, script, link, request.into_body()).await?
+                    generate_faulty(server, entry, script, link, request.into_body()).await?
                 }
             };
             Ok(answer.map(|body| body.parting(parting)))
@@ -84,14 +84,14 @@ async fn generate(server: Rc<Server>, mut entry: Entry, body: Incoming) -> Answe
 }
 
 /// The same for a request that faults fall on.
-async fn misgenerate(
+async fn generate_faulty(
     server: Rc<Server>,
     mut entry: Entry,
     script: Box<Script>,
     link: Rc<Link>,
     body: Incoming,
 ) -> Result<Answer, Broken> {
-    entry.ledger.fault.clone_from(&script.words);
+    entry.ledger.fault.clone_from(&script.logged);
     let arrival = server.clock().now();
     let planned = match script.answer {
         fault::Answer::Stream | fault::Answer::Json => {
@@ -160,7 +160,7 @@ async fn read(body: Incoming) -> Result<Bytes, Refusal> {
 async fn plan(server: &Rc<Server>, entry: &mut Entry, body: Incoming) -> Result<Plan, Refusal> {
     let body = read(body).await?;
     let settings = server.settings();
-    let ask = Ask::read(entry.api(), &body, settings)?;
+    let ask = GenerateRequest::read(entry.api(), &body, settings)?;
     entry.ledger.prompt_tok = Some(ask.prompt_tok);
     // Without a longest answer it would fill all the model's length, as no real model's answer does.
     let natural_tok = settings
@@ -174,7 +174,7 @@ async fn plan(server: &Rc<Server>, entry: &mut Entry, body: Incoming) -> Result<
         _ => (ask.max_tok, Finish::Length),
     };
     let plan = Plan { ask, output_tok, finish };
-    server.admit(entry, &plan).map_err(Refusal::queue_full)?;
+    entry.admit(&plan).map_err(Refusal::queue_full)?;
     Ok(plan)
 }
 

@@ -1,32 +1,24 @@
-//! The server: one thread, an engine, a driver that sleeps until the engine's next event, and a task
-//! per connection.
+//! The server: one thread, an engine, and a driver that sleeps until the engine's next event.
 //!
-//! Connections come from anywhere ([`Server::serve_connection`] takes a pipe as well as a socket) and
-//! time from a [`Clock`], real or virtual. Absent: any other source of time, and what the paths mean
-//! (that is in `route`).
+//! Time comes from a [`Clock`], real or virtual. Absent: any other source of time, connections (a task
+//! each, see [`Server::serve_connection`]), and what the paths mean (that is in `route`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::future::Future;
 use std::io::Write;
-use std::pin::pin;
 use std::rc::{Rc, Weak};
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
 use tokio::sync::Notify;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::AbortHandle;
 
+use super::chunk::Plan;
 use super::engine::{Engine, Event, QueueFull};
 use super::exposition::Scrape;
-use super::fault::{Line, Link, Script, Wire};
+use super::fault::Script;
+use super::mailbox::Mailbox;
 use super::meter::{Life, Meter};
-use super::route;
 use super::settings::Settings;
-use super::stream::{Entry, Mailbox, Plan};
-use super::truth::{Ended, Ledger, TruthError, TruthLog, TruthRow};
+use super::truth::{Ledger, TruthError, TruthLog, TruthRow};
 use crate::clock::{Anchor, Clock, Utc};
 use crate::units::Nanos;
 
@@ -37,8 +29,6 @@ const FLUSH_EVERY: Nanos = Nanos::from_secs(1);
 /// against 6 to 9 when they come a few at a time). No token is later than this for it, only those due
 /// within it of the turn before are late at all, and the log has the true times.
 const TURN_SPACING: Nanos = Nanos(100_000);
-/// How long no connection is accepted after one could not be (no file descriptors left).
-const ACCEPT_PAUSE: Nanos = Nanos::from_millis(10);
 
 /// A request that the engine has.
 struct Open {
@@ -92,86 +82,19 @@ impl Server {
         })
     }
 
-    /// Serves one connection until either side ends it.
-    pub async fn serve_connection<IO>(self: Rc<Self>, io: IO)
-    where
-        IO: Line,
-    {
-        if self.refuses() {
-            io.reset_on_close();
-            return;
-        }
-        // Repeatable to the byte in virtual time, so no wall clock there.
-        let has_date = !self.clock.is_virtual();
-        let link = Rc::new(Link::default());
-        let wire = Wire::new(io, link.clone());
-        let (clock, never_idle) = (self.clock.clone(), self.settings.faults.is_empty());
-        let service = {
-            let link = link.clone();
-            service_fn(move |request| route::answer(self.clone(), link.clone(), request))
-        };
-        let connection = http1::Builder::new()
-            .writev(false)
-            .auto_date_header(has_date)
-            .header_read_timeout(None)
-            .serve_connection(TokioIo::new(wire), service);
-        // A client that goes away is no fault of the server's; its requests are in the truth log.
-        if never_idle {
-            let _ = connection.await;
-            return;
-        }
-        // A request that has come, or an answer that is not written out, goes before a close for idleness,
-        // however late both are seen.
-        tokio::select! {
-            biased;
-            _ = connection => {}
-            () = link.idled(&clock) => {}
-        }
-    }
-
-    /// Whether the connection that has just come is to be turned away. It is a row of the truth log,
-    /// so that every request that a client tried is one.
-    fn refuses(&self) -> bool {
-        if self.settings.faults.is_empty() {
-            return false;
-        }
-        let number = self.connections.replace(self.connections.get() + 1);
-        let age = self.clock.now().since(self.anchor.monotonic);
-        let refuses = self.settings.faults.refuses(self.settings.seed, number, age);
-        if refuses {
-            let mut ledger = Ledger::new(self.clock.now(), false);
-            "refuse".clone_into(&mut ledger.fault);
-            self.note(&ledger.row(String::new(), Ended::Broken));
-        }
-        refuses
-    }
-
     /// What goes wrong with a request that has just come.
     pub(super) fn script(&self, number: u64) -> Option<Box<Script>> {
-        let age = self.clock.now().since(self.anchor.monotonic);
-        self.settings.faults.script(self.settings.seed, number, age)
+        self.settings.faults.script(self.settings.seed, number, self.age())
     }
 
-    /// Accepts connections until `shutdown` ends, then cuts those that are open.
-    pub async fn listen(self: Rc<Self>, listener: TcpListener, shutdown: impl Future) {
-        let mut shutdown = pin!(shutdown);
-        let mut connections = JoinSet::new();
-        loop {
-            tokio::select! {
-                biased;
-                _ = &mut shutdown => break,
-                Some(_) = connections.join_next() => {}
-                accepted = listener.accept() => match accepted {
-                    Ok((socket, _)) => {
-                        // Only slower where it fails.
-                        let _ = socket.set_nodelay(true);
-                        connections.spawn_local(self.clone().serve_connection(socket));
-                    }
-                    Err(_) => self.clock.sleep_until(self.clock.now() + ACCEPT_PAUSE).await,
-                },
-            }
-        }
-        connections.shutdown().await;
+    /// The number of a connection that has just come.
+    pub(super) fn connect(&self) -> u64 {
+        self.connections.replace(self.connections.get() + 1)
+    }
+
+    /// How long it has been there.
+    pub(super) fn age(&self) -> Nanos {
+        self.clock.now().since(self.anchor.monotonic)
     }
 
     /// Flushes the truth log and says whether all of it could be written.
@@ -219,13 +142,20 @@ impl Server {
         (number, Ledger::new(self.clock.now(), self.truth.borrow().is_some()))
     }
 
-    pub(super) fn admit(&self, entry: &Entry, plan: &Plan) -> Result<(), QueueFull> {
+    /// Has the engine take a request.
+    pub(super) fn admit(
+        &self,
+        number: u64,
+        arrival: Nanos,
+        mailbox: &Rc<Mailbox>,
+        plan: &Plan,
+    ) -> Result<(), QueueFull> {
         let now = self.clock.now();
         self.collect(now);
-        let (number, prompt_tok) = (entry.number(), plan.ask.prompt_tok);
+        let prompt_tok = plan.ask.prompt_tok;
         self.engine.borrow_mut().admit(now, number, prompt_tok, plan.output_tok)?;
-        let life = Life::new(entry.ledger.arrival, prompt_tok, plan.finish);
-        let open = Open { mailbox: entry.mailbox().clone(), life };
+        let life = Life::new(arrival, prompt_tok, plan.finish);
+        let open = Open { mailbox: mailbox.clone(), life };
         self.open.borrow_mut().insert(number, open);
         self.ring_if_earlier();
         Ok(())

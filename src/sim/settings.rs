@@ -30,7 +30,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::exposition::Exposition;
 use super::fault::FaultPlan;
 use super::nanoseconds;
 use crate::units::{NS_PER_S, Nanos};
@@ -75,6 +74,34 @@ pub struct Settings {
     pub metrics: Exposition,
     /// What it does wrong, and to which requests.
     pub faults: FaultPlan,
+}
+
+/// Under which names the server tells of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exposition {
+    /// Those of `vllm`.
+    #[default]
+    Vllm,
+    /// Those of `sglang`.
+    Sglang,
+    /// There is no `/metrics`.
+    Off,
+}
+
+impl Exposition {
+    /// The words for them on a command line.
+    pub const WORDS: [&str; 3] = ["vllm", "sglang", "off"];
+
+    /// What one of the words stands for.
+    #[must_use]
+    pub fn of(word: impl AsRef<str>) -> Self {
+        match word.as_ref() {
+            "sglang" => Self::Sglang,
+            "off" => Self::Off,
+            _ => Self::Vllm,
+        }
+    }
 }
 
 impl Default for Settings {

@@ -4,53 +4,22 @@
 //! there, one frame per SSE event, and writes them in one go. A client that does not read lets the
 //! count grow and nothing else. Absent: bytes of an event (see [`super::chunk`]) and sockets.
 
-use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame};
 
-use super::chunk::{Chunks, Finish, request_id};
+use super::chunk::{Chunks, Plan, request_id};
 use super::draw;
-use super::request::{Api, Ask};
+use super::engine::QueueFull;
+use super::mailbox::Mailbox;
+use super::request::Api;
 use super::server::Server;
 use super::truth::{Ended, Ledger};
-use crate::units::Nanos;
-
-/// How many tokens a request has coming, and who waits for them.
-#[derive(Default)]
-pub(super) struct Mailbox {
-    ready_tok: Cell<u64>,
-    queued: Cell<Option<Nanos>>,
-    waker: RefCell<Option<Waker>>,
-}
-
-impl Mailbox {
-    /// Another token is there.
-    pub(super) fn put(&self) {
-        self.ready_tok.set(self.ready_tok.get() + 1);
-        // Taken, so that further tokens of the same turn do not wake again.
-        if let Some(waker) = self.waker.borrow_mut().take() {
-            waker.wake();
-        }
-    }
-
-    pub(super) fn ready_tok(&self) -> u64 {
-        self.ready_tok.get()
-    }
-
-    pub(super) fn set_queued(&self, queued: Nanos) {
-        self.queued.set(Some(queued));
-    }
-
-    pub(super) fn watch(&self, context: &Context<'_>) {
-        *self.waker.borrow_mut() = Some(context.waker().clone());
-    }
-}
 
 /// A request from its arrival to its row in the truth log. Dropped before its end, it is cancelled:
 /// that is how a client's going away frees its slot.
@@ -84,6 +53,11 @@ impl Entry {
         &self.server
     }
 
+    /// Has the engine take it.
+    pub(super) fn admit(&self, plan: &Plan) -> Result<(), QueueFull> {
+        self.server.admit(self.number, self.ledger.arrival, &self.mailbox, plan)
+    }
+
     /// Ends it before its last token, which frees its slot.
     pub(super) fn abort(&mut self, ended: Ended) {
         if self.is_open {
@@ -96,7 +70,7 @@ impl Entry {
         if !std::mem::take(&mut self.is_open) {
             return;
         }
-        self.ledger.queued = self.mailbox.queued.get().or(self.ledger.queued);
+        self.ledger.queued = self.mailbox.queued().or(self.ledger.queued);
         let row = self.ledger.row(request_id(self.api, self.number), ended);
         self.server.note(&row);
     }
@@ -106,13 +80,6 @@ impl Drop for Entry {
     fn drop(&mut self) {
         self.abort(Ended::Cancelled);
     }
-}
-
-/// What is known of an answer before its first token.
-pub(super) struct Plan {
-    pub(super) ask: Ask,
-    pub(super) output_tok: u64,
-    pub(super) finish: Finish,
 }
 
 /// The next event of a stream.
@@ -191,7 +158,7 @@ impl Body for TokenBody {
         let this = &mut *self;
         let waits = match this.stage {
             Stage::Role | Stage::Token => {
-                this.entry.ledger.output_tok == this.entry.mailbox.ready_tok.get()
+                this.entry.ledger.output_tok == this.entry.mailbox.ready_tok()
             }
             Stage::Usage | Stage::Done => false,
             Stage::End => return Poll::Ready(None),
@@ -211,7 +178,7 @@ impl Body for TokenBody {
 /// Waits for all tokens of an answer that is not streamed, and formats it.
 pub(super) async fn whole(mut entry: Entry, plan: Plan, chunks: Chunks) -> Bytes {
     poll_fn(|context| {
-        if entry.mailbox.ready_tok.get() == plan.output_tok {
+        if entry.mailbox.ready_tok() == plan.output_tok {
             return Poll::Ready(());
         }
         entry.mailbox.watch(context);

@@ -5,8 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::exposition::{Exposition, Sample};
-use super::reading::SHOWN_CHARS;
-use super::reading_error::ReadingError;
+use super::reading_error::{ReadingError, SHOWN_CHARS};
 use super::rules::{Counter, Rules};
 
 /// Names that a message lists.
@@ -33,8 +32,8 @@ pub(super) fn models(page: &Exposition<'_>, rules: &Rules) -> BTreeSet<String> {
     let Some(label) = rules.model_label else { return BTreeSet::new() };
     let counts_tokens = |sample: &&Sample<'_>| {
         let name = sample.name.strip_suffix("_total").unwrap_or(&sample.name);
-        rules.counters.iter().any(|(counter, source)| {
-            *counter == Counter::Generation && source.names.contains(&name)
+        rules.counters.iter().any(|(counter, selector)| {
+            *counter == Counter::Generation && selector.names.contains(&name)
         })
     };
     let samples = page.samples.iter().filter(counts_tokens);

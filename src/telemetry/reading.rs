@@ -8,11 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::exposition::{Exposition, Sample};
 use super::histogram::{Bound, Histogram};
 use super::models::models;
-use super::reading_error::ReadingError;
-use super::rules::{Counter, Gauge, Latency, Rules, Source, Stepping, TABLE};
-
-/// Characters of a wrong text that a message shows.
-pub(super) const SHOWN_CHARS: usize = 40;
+use super::reading_error::{ReadingError, SHOWN_CHARS};
+use super::rules::{Counter, Gauge, Latency, Rules, Selector, Stepping, TABLE};
 
 /// One series of a figure: its labels, sorted, without those that repeat.
 pub type Series = Vec<(String, String)>;
@@ -91,8 +88,8 @@ pub fn read(page: &Exposition<'_>, rules: &'static Rules) -> Reading {
         models: models(page, rules),
         faults: Vec::new(),
     };
-    for (counter, source) in rules.counters {
-        match names.counter(source) {
+    for (counter, selector) in rules.counters {
+        match names.counter(selector) {
             Ok(Some(series)) => {
                 reading.counters.insert(*counter, series);
             }
@@ -100,8 +97,8 @@ pub fn read(page: &Exposition<'_>, rules: &'static Rules) -> Reading {
             Err(fault) => reading.faults.push(fault),
         }
     }
-    for (gauge, source) in rules.gauges {
-        match names.gauge(*gauge, source) {
+    for (gauge, selector) in rules.gauges {
+        match names.gauge(*gauge, selector) {
             Ok(Some(value)) => {
                 reading.gauges.insert(*gauge, value);
             }
@@ -109,8 +106,8 @@ pub fn read(page: &Exposition<'_>, rules: &'static Rules) -> Reading {
             Err(fault) => reading.faults.push(fault),
         }
     }
-    for (latency, source) in rules.latencies {
-        match names.histograms(source) {
+    for (latency, selector) in rules.latencies {
+        match names.histograms(selector) {
             Ok(series) if series.is_empty() => {}
             Ok(series) => {
                 reading.latencies.insert(*latency, series);
@@ -156,12 +153,12 @@ impl<'a> Names<'a> {
     /// The samples under the first name that is there, with and without `_total`.
     fn found(
         &self,
-        source: &'static Source,
+        selector: &'static Selector,
     ) -> (&'static str, impl Iterator<Item = &'a Sample<'a>> + '_) {
         let is = |sample: &Sample<'_>, (label, values): (&str, &[&str])| {
             sample.label(label).is_some_and(|value| values.contains(&value))
         };
-        let (name, samples) = source
+        let (name, samples) = selector
             .names
             .iter()
             .map(|name| match self.of(&format!("{name}_total")) {
@@ -169,17 +166,17 @@ impl<'a> Names<'a> {
                 total => (*name, total),
             })
             .find(|(_, samples)| !samples.is_empty())
-            .unwrap_or((source.names[0], &[]));
+            .unwrap_or((selector.names[0], &[]));
         let wanted = samples.iter().copied().filter(move |sample| {
-            source.only.is_none_or(|only| is(sample, only))
-                && !source.except.is_some_and(|except| is(sample, except))
+            selector.only.is_none_or(|only| is(sample, only))
+                && !selector.except.is_some_and(|except| is(sample, except))
         });
         (name, wanted)
     }
 
-    fn is_declared(&self, source: &Source) -> bool {
+    fn is_declared(&self, selector: &Selector) -> bool {
         let kinds = &self.page.kinds;
-        source.names.iter().any(|name| {
+        selector.names.iter().any(|name| {
             kinds.contains_key(name) || kinds.contains_key(format!("{name}_total").as_str())
         })
     }
@@ -187,9 +184,9 @@ impl<'a> Names<'a> {
     /// `None` where the page does not have it.
     fn counter(
         &self,
-        source: &'static Source,
+        selector: &'static Selector,
     ) -> Result<Option<BTreeMap<Series, f64>>, ReadingError> {
-        let (name, samples) = self.found(source);
+        let (name, samples) = self.found(selector);
         let mut seen = BTreeSet::new();
         let mut series = BTreeMap::new();
         for sample in samples {
@@ -198,12 +195,16 @@ impl<'a> Names<'a> {
             let kept: &mut f64 = series.entry(key(sample, self.repeats)).or_default();
             *kept = kept.max(value);
         }
-        Ok((!series.is_empty() || self.is_declared(source)).then_some(series))
+        Ok((!series.is_empty() || self.is_declared(selector)).then_some(series))
     }
 
     /// `None` where the page does not have it, or calls it NaN as what a server does not know yet.
-    fn gauge(&self, gauge: Gauge, source: &'static Source) -> Result<Option<f64>, ReadingError> {
-        let (name, samples) = self.found(source);
+    fn gauge(
+        &self,
+        gauge: Gauge,
+        selector: &'static Selector,
+    ) -> Result<Option<f64>, ReadingError> {
+        let (name, samples) = self.found(selector);
         let mut series: BTreeMap<Series, f64> = BTreeMap::new();
         for sample in samples.filter(|sample| !sample.value.is_nan()) {
             if !is_amount(sample.value) {
@@ -229,10 +230,10 @@ impl<'a> Names<'a> {
 
     fn histograms(
         &self,
-        source: &'static Source,
+        selector: &'static Selector,
     ) -> Result<BTreeMap<Series, Histogram>, ReadingError> {
         let Some(name) =
-            source.names.iter().find(|name| !self.of(&format!("{name}_count")).is_empty())
+            selector.names.iter().find(|name| !self.of(&format!("{name}_count")).is_empty())
         else {
             return Ok(BTreeMap::new());
         };

@@ -1,5 +1,8 @@
 //! What a page that was read cannot tell, and why, in words.
 
+/// Characters of a wrong text that a message shows.
+pub(super) const SHOWN_CHARS: usize = 40;
+
 /// Why a page has no figures, or lacks some.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {

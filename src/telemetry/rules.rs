@@ -90,7 +90,7 @@ pub enum Stepping {
 
 /// Where a figure stands on the page.
 #[derive(Clone, Copy, Debug)]
-pub struct Source {
+pub struct Selector {
     /// Names, the first that is there counts.
     pub names: &'static [&'static str],
     /// Only samples with one of these values of this label.
@@ -99,24 +99,24 @@ pub struct Source {
     pub except: Option<(&'static str, &'static [&'static str])>,
 }
 
-const fn by(names: &'static [&'static str]) -> Source {
-    Source { names, only: None, except: None }
+const fn by(names: &'static [&'static str]) -> Selector {
+    Selector { names, only: None, except: None }
 }
 
 const fn only(
     names: &'static [&'static str],
     label: &'static str,
     values: &'static [&'static str],
-) -> Source {
-    Source { names, only: Some((label, values)), except: None }
+) -> Selector {
+    Selector { names, only: Some((label, values)), except: None }
 }
 
 const fn except(
     names: &'static [&'static str],
     label: &'static str,
     values: &'static [&'static str],
-) -> Source {
-    Source { names, only: None, except: Some((label, values)) }
+) -> Selector {
+    Selector { names, only: None, except: Some((label, values)) }
 }
 
 /// What is known of an engine's page.
@@ -141,11 +141,11 @@ pub struct Rules {
     /// The label that names the model of a series, where a page may have several.
     pub model_label: Option<&'static str>,
     /// Counters.
-    pub counters: &'static [(Counter, Source)],
+    pub counters: &'static [(Counter, Selector)],
     /// Gauges.
-    pub gauges: &'static [(Gauge, Source)],
+    pub gauges: &'static [(Gauge, Selector)],
     /// Histograms.
-    pub latencies: &'static [(Latency, Source)],
+    pub latencies: &'static [(Latency, Selector)],
     /// What a person should know of its counts.
     pub note: &'static str,
 }

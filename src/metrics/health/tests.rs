@@ -137,6 +137,12 @@ fn workers_that_wake_late_and_what_is_nearly_used_up_are_told() {
     let taken =
         "ok (up to 950 of 1000 local ports were taken (net.ipv4.ip_local_port_range widens it))";
     assert_eq!(with(1_000, 1, 950), taken);
+    let figures = ClientFigures { record_wait_ms: Some(1_234.5), ..ClientFigures::default() };
+    let facts = HealthFacts { figures, ..HealthFacts::default() };
+    assert_eq!(
+        judged(0, 20, 0, Outcome::Ok, facts).words(),
+        "ok (its workers stood still, since what they had measured was not written in time (1234 ms in all))"
+    );
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub trait Timed {
     fn due(&self) -> Option<Nanos>;
 
     /// What it has to do with other rows; `None`: nothing.
-    fn turn(&self) -> Option<Turn<'_>> {
+    fn turn(&self) -> Option<SessionTurn<'_>> {
         None
     }
 
@@ -35,7 +35,7 @@ pub trait Timed {
 
 /// A row as a part of its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn<'a> {
+pub struct SessionTurn<'a> {
     /// Its place in the plan.
     pub index: u64,
     /// The session.

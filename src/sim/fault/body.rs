@@ -17,12 +17,12 @@ use hyper::body::{Body, Frame};
 
 use super::script::{Broken, Done, Script};
 use super::wire::Link;
-use super::{Break, ErrorForm, words};
+use super::{Break, ErrorForm, content};
 use crate::clock::{Clock, Sleep};
-use crate::sim::chunk::Chunks;
+use crate::sim::chunk::{Chunks, Plan};
 use crate::sim::draw;
 use crate::sim::request::Api;
-use crate::sim::stream::{Entry, Plan};
+use crate::sim::stream::Entry;
 use crate::sim::truth::Ended;
 use crate::units::Nanos;
 
@@ -155,7 +155,7 @@ impl FaultyBody {
             return true;
         }
         let text: String = (sent..sent + count).map(|index| self.word(index)).collect();
-        let choice = words::choice(&self.plan, &self.script, &text, sent..sent + count);
+        let choice = content::choice(&self.plan, &self.script, &text, sent..sent + count);
         self.event(|chunks, out| chunks.choices(&choice, sent + count, out));
         self.entry.ledger.tokens(self.clock.now(), count);
         if let Some((span, _)) =
@@ -169,7 +169,7 @@ impl FaultyBody {
 
     fn word(&self, index: u64) -> &'static str {
         if self.script.utf8 {
-            return words::wide(index);
+            return content::wide(index);
         }
         draw::word(self.entry.server().settings().seed, self.entry.number(), index)
     }
@@ -200,7 +200,7 @@ impl FaultyBody {
     }
 
     fn fail(&mut self, form: ErrorForm) {
-        self.bytes(words::error_event(form).as_bytes());
+        self.bytes(content::error_event(form).as_bytes());
         self.event(|_, out| Chunks::done(out));
         self.finish();
         self.entry.abort(Ended::Refused);

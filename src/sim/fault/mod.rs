@@ -49,11 +49,11 @@
 //! | `idle=1s` | closes the connection when it was idle so long after its answer |
 
 mod body;
+mod content;
 mod parse;
 mod script;
 mod when;
 mod wire;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -64,7 +64,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 pub use parse::FaultError;
-pub use wire::Line;
+pub use wire::Transport;
 
 pub(super) use body::FaultyBody;
 pub(super) use script::{Answer, Broken, Script};

@@ -46,7 +46,7 @@ pub(in crate::sim) struct Broken;
 #[expect(clippy::struct_excessive_bools, reason = "each is a fault of its own")]
 pub(in crate::sim) struct Script {
     /// As the truth log has them.
-    pub(in crate::sim) words: String,
+    pub(in crate::sim) logged: String,
     pub(in crate::sim) answer: Answer,
     /// How long after the arrival the head is kept back.
     pub(in crate::sim) head_after: Option<Nanos>,
@@ -82,10 +82,10 @@ pub(in crate::sim) struct Script {
 impl Script {
     /// Adds a fault, by the word that stands for it in the truth log.
     pub(super) fn add(&mut self, fault: Fault, word: &str) {
-        if !self.words.is_empty() {
-            self.words.push('+');
+        if !self.logged.is_empty() {
+            self.logged.push('+');
         }
-        self.words.push_str(word);
+        self.logged.push_str(word);
         match fault {
             Fault::Refuse => {}
             Fault::Hangup(how) => {

@@ -17,14 +17,14 @@ use crate::clock::Clock;
 use crate::units::Nanos;
 
 /// What a server can be connected through.
-pub trait Line: AsyncRead + AsyncWrite + Unpin {
+pub trait Transport: AsyncRead + AsyncWrite + Unpin {
     /// Makes the end of the connection a reset, where it has such a thing.
     fn reset_on_close(&self) {}
 }
 
-impl Line for DuplexStream {}
+impl Transport for DuplexStream {}
 
-impl Line for TcpStream {
+impl Transport for TcpStream {
     fn reset_on_close(&self) {
         // Where it fails the connection is closed in order: a fault less.
         let _ = socket2::SockRef::from(self).set_linger(Some(Duration::ZERO));
@@ -104,18 +104,18 @@ impl Link {
 
 /// A connection under the orders of its [`Link`].
 #[derive(Debug)]
-pub(in crate::sim) struct Wire<IO: Line> {
+pub(in crate::sim) struct Wire<IO: Transport> {
     io: IO,
     link: Rc<Link>,
 }
 
-impl<IO: Line> Wire<IO> {
+impl<IO: Transport> Wire<IO> {
     pub(in crate::sim) fn new(io: IO, link: Rc<Link>) -> Self {
         Self { io, link }
     }
 }
 
-impl<IO: Line> Drop for Wire<IO> {
+impl<IO: Transport> Drop for Wire<IO> {
     fn drop(&mut self) {
         if self.link.resets.get() {
             self.io.reset_on_close();
@@ -123,7 +123,7 @@ impl<IO: Line> Drop for Wire<IO> {
     }
 }
 
-impl<IO: Line> AsyncRead for Wire<IO> {
+impl<IO: Transport> AsyncRead for Wire<IO> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -133,7 +133,7 @@ impl<IO: Line> AsyncRead for Wire<IO> {
     }
 }
 
-impl<IO: Line> AsyncWrite for Wire<IO> {
+impl<IO: Transport> AsyncWrite for Wire<IO> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,7 +1,7 @@
 //! What `/metrics` says, held against the truth log.
 
 use super::{CHAT, World, chat, exact, ms, streamed, with};
-use crate::sim::exposition::Exposition;
+use crate::sim::settings::Exposition;
 use crate::sim::settings::Settings;
 use crate::sim::truth::{Ended, TruthRow};
 

@@ -9,7 +9,7 @@ const SHOWN_CHARS: usize = 40;
 
 /// What a line is.
 #[derive(Debug)]
-pub(super) enum Line<'a> {
+pub(super) enum ExpositionLine<'a> {
     /// Blank, or a comment.
     Nothing,
     /// `# TYPE`.
@@ -22,21 +22,21 @@ pub(super) enum Line<'a> {
 /// What was read of a line, and what is left of it.
 type Part<'a, T> = Result<(T, &'a str), Fault>;
 
-pub(super) fn read(line: &str, label_limit: usize) -> Result<Line<'_>, Fault> {
+pub(super) fn read(line: &str, label_limit: usize) -> Result<ExpositionLine<'_>, Fault> {
     let line = line.trim_matches([' ', '\t', '\r']);
     if line.is_empty() {
-        return Ok(Line::Nothing);
+        return Ok(ExpositionLine::Nothing);
     }
     if let Some(comment) = line.strip_prefix('#') {
         return Ok(read_comment(comment));
     }
-    read_sample(line, label_limit).map(Line::Sample)
+    read_sample(line, label_limit).map(ExpositionLine::Sample)
 }
 
-fn read_comment(comment: &str) -> Line<'_> {
+fn read_comment(comment: &str) -> ExpositionLine<'_> {
     let mut words = comment.split([' ', '\t']).filter(|word| !word.is_empty());
     match (words.next(), words.next(), words.next()) {
-        (Some("EOF"), None, None) => Line::End,
+        (Some("EOF"), None, None) => ExpositionLine::End,
         (Some("TYPE"), Some(name), Some(kind)) => {
             let kind = match kind.to_ascii_lowercase().as_str() {
                 "counter" => Kind::Counter,
@@ -45,9 +45,9 @@ fn read_comment(comment: &str) -> Line<'_> {
                 "summary" => Kind::Summary,
                 _ => Kind::Other,
             };
-            Line::Kind(name.trim_matches('"'), kind)
+            ExpositionLine::Kind(name.trim_matches('"'), kind)
         }
-        _ => Line::Nothing,
+        _ => ExpositionLine::Nothing,
     }
 }
 

@@ -13,7 +13,7 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use line::Line;
+use line::ExpositionLine;
 
 /// How much a page may hold.
 #[derive(Clone, Copy, Debug)]
@@ -157,16 +157,16 @@ pub fn parse(page: &[u8], limits: Limits) -> Result<Exposition<'_>, ExpositionEr
         let at_fault = |fault| ExpositionError::Line { line: at + 1, fault };
         let text = std::str::from_utf8(bytes).map_err(|_| at_fault(Fault::Encoding))?;
         match line::read(text, limits.labels).map_err(at_fault)? {
-            Line::Nothing => {}
-            Line::Kind(name, kind) => {
+            ExpositionLine::Nothing => {}
+            ExpositionLine::Kind(name, kind) => {
                 read.kinds.insert(name, kind);
             }
-            Line::Sample(_) if read.samples.len() >= limits.samples => {
+            ExpositionLine::Sample(_) if read.samples.len() >= limits.samples => {
                 let limit = limits.samples;
                 return Err(ExpositionError::TooManySamples { line: at + 1, limit });
             }
-            Line::Sample(sample) => read.samples.push(sample),
-            Line::End => break,
+            ExpositionLine::Sample(sample) => read.samples.push(sample),
+            ExpositionLine::End => break,
         }
     }
     Ok(read)

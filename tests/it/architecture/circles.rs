@@ -24,7 +24,8 @@ impl House<'_> {
         let here = self.by_module[&path[..known]];
         let rest = &path[known..];
         let import = self.sources[here].imports.iter().find(|import| import.name == rest[0]);
-        if let Some(import) = import.filter(|_| handed_on < HANDED_ON) {
+        let is_own = self.sources[here].defines(&rest[0]) || handed_on == HANDED_ON;
+        if let Some(import) = import.filter(|_| !is_own) {
             let mut to = self.absolute(here, &import.path)?;
             to.extend_from_slice(&rest[1..]);
             return self.file(&to, handed_on + 1).or(Some(here));
@@ -105,7 +106,9 @@ pub(super) fn circles(sources: &[Source]) -> Vec<Vec<(&str, &str)>> {
         }
         let of: Vec<usize> =
             (0..sources.len()).filter(|&file| reach[first][file] && reach[file][first]).collect();
-        of.iter().for_each(|&file| seen[file] = true);
+        for &file in &of {
+            seen[file] = true;
+        }
         let inside = of.iter().flat_map(|&from| {
             let to = arrows[from].iter().filter(|to| of.contains(to));
             to.map(move |&to| (sources[from].path.as_str(), sources[to].path.as_str()))

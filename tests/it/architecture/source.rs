@@ -18,6 +18,10 @@ pub(super) struct Source {
     pub(super) imports: Vec<Import>,
     /// Paths of two names or more that its other code has, as written.
     pub(super) paths: Vec<Vec<String>>,
+    /// It is a test module's, or below one.
+    pub(super) is_test: bool,
+    /// Test modules that it declares, in files of their own.
+    tests: Vec<String>,
 }
 
 /// A name that a `use` declaration binds.
@@ -31,7 +35,7 @@ pub(super) struct Import {
 
 impl Source {
     pub(super) fn of(path: &str, text: &str) -> Self {
-        let words = without_test_modules(words(text));
+        let (words, tests) = without_test_modules(&words(text));
         let mut module: Vec<String> =
             path.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
         if module.last().is_some_and(|name| name == "mod" || name == "lib") {
@@ -39,7 +43,7 @@ impl Source {
         }
         let (imports, rest) = imports(&words);
         let paths = paths(&rest);
-        Self { path: path.to_owned(), words, module, imports, paths }
+        Self { path: path.to_owned(), words, module, imports, paths, is_test: false, tests }
     }
 
     pub(super) fn room(&self) -> &str {
@@ -99,6 +103,14 @@ pub(super) fn sources() -> Vec<Source> {
     let mut found = Vec::new();
     walk(&src, &src, &mut found);
     found.sort_by(|a, b| a.path.cmp(&b.path));
+    let of = |source: &Source| {
+        let module = source.module.clone();
+        source.tests.clone().into_iter().map(move |name| [module.clone(), vec![name]].concat())
+    };
+    let tests: Vec<Vec<String>> = found.iter().flat_map(of).collect();
+    for source in &mut found {
+        source.is_test = tests.iter().any(|test| source.module.starts_with(test));
+    }
     found
 }
 
@@ -157,20 +169,23 @@ fn quoted(text: &str) -> Option<usize> {
     None
 }
 
-/// Leaves out what `#[cfg(test)] mod name` begins, be it a declaration or a block, and nothing else.
-fn without_test_modules(words: Vec<String>) -> Vec<String> {
-    let mut kept = Vec::new();
+/// Leaves out what `#[cfg(test)] mod name` begins, be it a declaration or a block, and nothing else; with the
+/// names that are declared.
+fn without_test_modules(words: &[String]) -> (Vec<String>, Vec<String>) {
+    let (mut kept, mut declared) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < words.len() {
-        at = match test_module(&words[at..]) {
-            Some(length) => at + length,
-            None => {
-                kept.push(words[at].clone());
-                at + 1
-            }
-        };
+        let length = test_module(&words[at..]);
+        if length.is_none() {
+            kept.push(words[at].clone());
+        }
+        let end = at + length.unwrap_or(1);
+        if length.is_some() && words[end - 1] == ";" {
+            declared.push(words[end - 2].clone());
+        }
+        at = end;
     }
-    kept
+    (kept, declared)
 }
 
 /// How many words the test module takes that begins here.
@@ -303,5 +318,6 @@ fn only_test_modules_are_left_out() {
     assert!(source.says(&["late", "::", "d", "("]) && !source.words.iter().any(|word| word == "C"));
     let sibling = source.imports[4].path.clone();
     assert_eq!(source.absolute(&sibling).expect("ours"), ["room", "other", "B"]);
+    assert_eq!(source.tests, ["tests"]);
     assert!(source.knows("crate::units") && !source.knows("crate::test"));
 }

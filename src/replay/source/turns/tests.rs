@@ -1,6 +1,6 @@
 //! Turns in made-up time.
 
-use super::super::{ClosedLoop, FixedSchedule, Turn};
+use super::super::{ClosedLoop, FixedSchedule, SessionTurn};
 use super::*;
 
 /// A row: `(index, due, session, think)`.
@@ -17,9 +17,9 @@ impl Timed for Row {
         self.due.map(Nanos)
     }
 
-    fn turn(&self) -> Option<Turn<'_>> {
+    fn turn(&self) -> Option<SessionTurn<'_>> {
         let (index, think) = (self.index, self.think.map(Nanos));
-        self.session.as_ref().map(|session| Turn { index, session, think })
+        self.session.as_ref().map(|session| SessionTurn { index, session, think })
     }
 }
 

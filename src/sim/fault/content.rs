@@ -6,9 +6,8 @@ use std::ops::Range;
 
 use super::script::Script;
 use super::{ErrorForm, ReasoningKey};
-use crate::sim::chunk::Finish;
+use crate::sim::chunk::{Finish, Plan};
 use crate::sim::request::Api;
-use crate::sim::stream::Plan;
 
 /// Instead of words, where characters are to be cut: two, three and four bytes.
 const WIDE_WORDS: [&str; 3] = [" é", " 水", " 🦀"];
