@@ -14,7 +14,7 @@ use super::console::{plain, say, try_print};
 use super::watch_words::{Told, watch_columns};
 use crate::clock::Anchor;
 use crate::columns::unit::Plain;
-use crate::columns::{WriteCell, write_cells, write_header};
+use crate::columns::{WriteCell, write_cells};
 use crate::report::{LineFile, RecorderError};
 use crate::telemetry::Window;
 use crate::telemetry::remaining::{Outlook, Unknown};
@@ -55,8 +55,7 @@ impl Teller {
     pub(super) fn write_into(&mut self, folder: &Path) -> anyhow::Result<()> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("failed to make the folder {}", folder.display()))?;
-        let header = |line: &mut Vec<u8>| write_header(&watch_columns(), line);
-        self.file = Some(LineFile::create(folder.join("watch.csv"), header)?);
+        self.file = Some(LineFile::create(folder.join("watch.csv"), &watch_columns())?);
         Ok(())
     }
 

@@ -7,13 +7,14 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use super::chunks_csv::ChunksFile;
+use super::chunks_csv::{ChunkRow, write_chunks};
 use super::folder::Folder;
-use super::intervals_csv::IntervalsFile;
-use super::line_file::{ROWS_WAITING_LIMIT, RecorderError};
-use super::timeline_csv::TimelineFile;
+use super::intervals_csv::{self, write_interval};
+use super::line_file::{LineFile, ROWS_WAITING_LIMIT, RecorderError};
+use super::timeline_csv::{TIMELINE_COLUMNS, write_second};
 use super::whole_lines::WholeLines;
-use crate::metrics::timeline::{HELD_LIMIT, ServerSecond, Timeline};
+use crate::columns::CsvRow;
+use crate::metrics::timeline::{HELD_LIMIT, Second, ServerSecond, Timeline};
 use crate::metrics::{Metrics, Summary, Window};
 use crate::record::csv::RowWriter;
 use crate::record::{ReaderPace, Row, StreamRecord};
@@ -40,11 +41,13 @@ const ROWS_WAITING: u32 = 4096;
 pub struct Recorder {
     path: PathBuf,
     rows: RowWriter<WholeLines>,
-    intervals: IntervalsFile,
-    timeline_file: TimelineFile,
-    chunks: Option<ChunksFile>,
+    intervals: LineFile,
+    timeline_file: LineFile,
+    chunks: Option<LineFile>,
     metrics: Metrics,
     timeline: Timeline,
+    /// Nanoseconds since 1970 at `t0`.
+    t0_utc_ns: Option<i128>,
     warmup: Nanos,
     pace: ReaderPace,
     waiting: u32,
@@ -82,13 +85,14 @@ impl Recorder {
         let file = File::create_new(&path).map_err(cannot)?;
         let mut rows = RowWriter::new(WholeLines::new(file), attempts).map_err(cannot)?;
         rows.flush().map_err(cannot)?;
-        let chunks = chunks.then(|| ChunksFile::create(folder.file(CHUNKS))).transpose()?;
+        let chunks = chunks.then(|| LineFile::create(folder.file(CHUNKS), ChunkRow::COLUMNS));
         Ok(Self {
             path,
             rows,
-            intervals: IntervalsFile::create(folder.file(INTERVALS), window.warmup)?,
-            timeline_file: TimelineFile::create(folder.file(TIMELINE))?,
-            chunks,
+            chunks: chunks.transpose()?,
+            intervals: intervals_csv::create(folder.file(INTERVALS), window.warmup)?,
+            timeline_file: LineFile::create(folder.file(TIMELINE), TIMELINE_COLUMNS)?,
+            t0_utc_ns: None,
             metrics: Metrics::new(window),
             timeline: Timeline::default(),
             warmup: window.warmup,
@@ -108,7 +112,7 @@ impl Recorder {
 
     /// Says when `t0` was, in nanoseconds since 1970.
     pub fn starts(&mut self, t0_utc_ns: i128) {
-        self.timeline_file.starts(t0_utc_ns);
+        self.t0_utc_ns = Some(t0_utc_ns);
     }
 
     /// Notes that this process had used so much processor time at `at`.
@@ -138,7 +142,7 @@ impl Recorder {
         self.rows.write(&row).map_err(|source| self.error(source))?;
         self.waiting += 1;
         if let Some(chunks) = &mut self.chunks {
-            chunks.write(&row, &record)?;
+            write_chunks(chunks, &row, &record)?;
         }
         if self.waiting >= ROWS_WAITING {
             self.flush()?;
@@ -149,7 +153,12 @@ impl Recorder {
     /// Every request that was due before this has been recorded: seconds before it are final.
     pub fn settled(&mut self, before: Nanos) -> Result<(), RecorderError> {
         let seconds = self.timeline.take_final(before);
-        seconds.iter().try_for_each(|second| self.timeline_file.write(second))
+        self.write_seconds(&seconds)
+    }
+
+    fn write_seconds(&mut self, seconds: &[Second]) -> Result<(), RecorderError> {
+        let (file, t0) = (&mut self.timeline_file, self.t0_utc_ns);
+        seconds.iter().try_for_each(|second| write_second(file, t0, second))
     }
 
     /// Hands to the operating system what has waited long enough; `now` is any time that does not run
@@ -180,11 +189,12 @@ impl Recorder {
     fn flush_with(&mut self, times: bool) -> Result<(), RecorderError> {
         let rows = self.flush_rows();
         let pieces = self.metrics.take_intervals(times);
-        let pieces = pieces.into_iter().try_for_each(|piece| self.intervals.write(piece));
+        let pieces =
+            pieces.into_iter().try_for_each(|piece| write_interval(&mut self.intervals, piece));
         rows.and(pieces)
             .and(self.intervals.flush())
             .and(self.timeline_file.flush())
-            .and(self.chunks.as_mut().map_or(Ok(()), ChunksFile::flush))
+            .and(self.chunks.as_mut().map_or(Ok(()), LineFile::flush))
     }
 
     fn flush_rows(&mut self) -> Result<(), RecorderError> {
@@ -200,7 +210,7 @@ impl Recorder {
     pub fn finish(mut self) -> Recorded {
         self.metrics.close();
         let seconds = self.timeline.finish();
-        let timeline = seconds.iter().try_for_each(|second| self.timeline_file.write(second));
+        let timeline = self.write_seconds(&seconds);
         let written = self.flush_with(true).and(timeline);
         let late = self.timeline.late();
         let notice = format!(

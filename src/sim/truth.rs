@@ -7,29 +7,21 @@
 
 use std::io::{BufWriter, Read, Write};
 
-use crate::columns::{CsvRow, ReadError, Word, csv_row, read_lines, write_header, write_line};
+use crate::columns::{CsvRow, ReadError, csv_row, read_lines, words, write_header, write_line};
 use crate::units::Nanos;
 
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// Answered in full.
-    Done,
-    /// The client went away, or the server was stopped.
-    Cancelled,
-    /// Answered with an error.
-    Refused,
-    /// Ended early by a fault.
-    Broken,
-}
-
-impl Word for Ended {
-    const WORDS: &'static [(Self, &'static str)] = &[
-        (Self::Done, "done"),
-        (Self::Cancelled, "cancelled"),
-        (Self::Refused, "refused"),
-        (Self::Broken, "broken"),
-    ];
+words! {
+    /// How a request ended.
+    pub enum Ended {
+        /// Answered in full.
+        Done = "done",
+        /// The client went away, or the server was stopped.
+        Cancelled = "cancelled",
+        /// Answered with an error.
+        Refused = "refused",
+        /// Ended early by a fault.
+        Broken = "broken",
+    }
 }
 
 csv_row! {

@@ -1,0 +1,234 @@
+//! The text of a cell: how each type of value is written, and read back.
+//!
+//! Deliberately absent: which column a value stands in.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use crate::units::{NS_PER_MS, NS_PER_S, Nanos};
+
+/// What is wrong with a cell of which nothing better can be said.
+pub const NO_SUCH_VALUE: &str = "no such value";
+
+/// Units that a column may have. They also say how a time is written.
+pub mod unit {
+    /// What a column's figures are counted in.
+    pub trait Unit {
+        /// As in the documentation.
+        const NAME: &'static str;
+    }
+
+    macro_rules! units {
+        ($($(#[$meta:meta])+ $name:ident: $text:literal),+ $(,)?) => { $(
+            $(#[$meta])+
+            #[derive(Clone, Copy, Debug)]
+            pub enum $name {}
+
+            impl Unit for $name {
+                const NAME: &'static str = $text;
+            }
+        )+ };
+    }
+
+    units! {
+        /// Words, yes or no, plain counts.
+        Plain: "",
+        /// Tokens.
+        Tok: "tok",
+        /// Tokens per second.
+        TokS: "tok/s",
+        /// Requests per second.
+        ReqS: "req/s",
+        /// A share of one.
+        Share: "share",
+        /// Seconds; a time carries nine decimals.
+        S: "s",
+        /// Milliseconds; a time carries six decimals.
+        Ms: "ms",
+        /// Nanoseconds.
+        Ns: "ns",
+        /// Squared nanoseconds.
+        Ns2: "ns²",
+        /// Millions of bytes.
+        Mb: "MB",
+    }
+}
+
+/// A value as the cell of a column in unit `U`.
+pub trait WriteCell<U> {
+    /// Appends its text, in quotes where CSV needs them.
+    fn write(&self, line: &mut Vec<u8>);
+}
+
+/// A value that can be read back from a cell; the error completes "`3` is …".
+pub trait ReadCell<U>: Sized {
+    /// Reads the cell's text.
+    fn read(text: &str) -> Result<Self, &'static str>;
+}
+
+/// An enumeration whose values are words; [`words!`](super::words) defines one.
+pub trait Word: Copy + 'static {
+    /// Its values, in order.
+    const ALL: &'static [Self];
+    /// What any other word is.
+    const NONE: &'static str;
+
+    /// The word.
+    #[must_use]
+    fn word(self) -> &'static str;
+
+    /// Reads it back.
+    #[must_use]
+    fn parse(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|value| value.word() == word)
+    }
+}
+
+impl<U, T: Word> WriteCell<U> for T {
+    fn write(&self, line: &mut Vec<u8>) {
+        line.extend_from_slice(self.word().as_bytes());
+    }
+}
+
+impl<U, T: Word> ReadCell<U> for T {
+    fn read(text: &str) -> Result<Self, &'static str> {
+        T::parse(text).ok_or(T::NONE)
+    }
+}
+
+impl<U, T: WriteCell<U>> WriteCell<U> for Option<T> {
+    fn write(&self, line: &mut Vec<u8>) {
+        if let Some(value) = self {
+            value.write(line);
+        }
+    }
+}
+
+impl<U, T: ReadCell<U>> ReadCell<U> for Option<T> {
+    fn read(text: &str) -> Result<Self, &'static str> {
+        if text.is_empty() { Ok(None) } else { T::read(text).map(Some) }
+    }
+}
+
+impl<U> WriteCell<U> for &str {
+    fn write(&self, line: &mut Vec<u8>) {
+        text(self, line);
+    }
+}
+
+macro_rules! texts {
+    ($($type:ty),+) => { $(
+        impl<U> WriteCell<U> for $type {
+            fn write(&self, line: &mut Vec<u8>) {
+                text(self, line);
+            }
+        }
+
+        impl<U> ReadCell<U> for $type {
+            fn read(text: &str) -> Result<Self, &'static str> {
+                Ok(text.into())
+            }
+        }
+    )+ };
+}
+texts!(String, Arc<str>);
+
+/// Cells of values that Rust itself writes as CSV wants them.
+macro_rules! displayed {
+    ($($type:ty: |$value:ident, $line:ident| $write:expr),+ $(,)?) => { $(
+        impl<U> WriteCell<U> for $type {
+            fn write(&self, $line: &mut Vec<u8>) {
+                let $value = self;
+                $write;
+            }
+        }
+
+        impl<U> ReadCell<U> for $type {
+            fn read(text: &str) -> Result<Self, &'static str> {
+                read_value(text)
+            }
+        }
+    )+ };
+}
+displayed!(
+    bool: |value, line| line.extend_from_slice(if *value { b"true" } else { b"false" }),
+    u16: |value, line| number((*value).into(), 1, line),
+    u32: |value, line| number((*value).into(), 1, line),
+    u64: |value, line| number(*value, 1, line),
+    usize: |value, line| number(*value as u64, 1, line),
+    u128: |value, line| shown(value, line),
+    f64: |value, line| shown(value, line),
+);
+
+macro_rules! times {
+    ($($unit:ident: $ns:expr, $digits:literal, $parse:expr, $problem:literal);+ $(;)?) => { $(
+        impl WriteCell<unit::$unit> for Nanos {
+            fn write(&self, line: &mut Vec<u8>) {
+                number(self.0 / $ns, 1, line);
+                line.push(b'.');
+                number(self.0 % $ns, $digits, line);
+            }
+        }
+
+        impl ReadCell<unit::$unit> for Nanos {
+            fn read(text: &str) -> Result<Self, &'static str> {
+                $parse(text).map_err(|_| $problem)
+            }
+        }
+    )+ };
+}
+times!(
+    S: NS_PER_S, 9, Self::parse_seconds, "no number of seconds";
+    Ms: NS_PER_MS, 6, Self::parse_millis, "no number of milliseconds";
+);
+
+impl WriteCell<unit::Ns> for Nanos {
+    fn write(&self, line: &mut Vec<u8>) {
+        number(self.0, 1, line);
+    }
+}
+
+impl ReadCell<unit::Ns> for Nanos {
+    fn read(text: &str) -> Result<Self, &'static str> {
+        read_value(text).map(Self)
+    }
+}
+
+/// Reads a value that has no empty form.
+pub fn read_value<T: std::str::FromStr>(text: &str) -> Result<T, &'static str> {
+    text.parse().map_err(|_| if text.is_empty() { "empty" } else { NO_SUCH_VALUE })
+}
+
+/// Appends a value as it prints itself, which needs no quotes.
+pub fn shown(value: impl std::fmt::Display, line: &mut Vec<u8>) {
+    write!(line, "{value}").expect("a vector grows");
+}
+
+/// Appends decimal digits, with zeros before them up to `width`: without the formatting machinery, since a
+/// plan's row may have hundreds of block ids and a stream thousands of events.
+pub fn number(mut value: u64, width: usize, line: &mut Vec<u8>) {
+    let mut digits = [b'0'; 20];
+    let mut at = digits.len();
+    while value > 0 {
+        at -= 1;
+        digits[at] = b'0' + u8::try_from(value % 10).expect("a digit");
+        value /= 10;
+    }
+    line.extend_from_slice(&digits[at.min(digits.len() - width)..]);
+}
+
+/// Appends text, in quotes where CSV needs them.
+pub(super) fn text(text: &str, line: &mut Vec<u8>) {
+    if !text.bytes().any(|byte| b",\"\r\n".contains(&byte)) {
+        line.extend_from_slice(text.as_bytes());
+        return;
+    }
+    line.push(b'"');
+    for byte in text.bytes() {
+        if byte == b'"' {
+            line.push(b'"');
+        }
+        line.push(byte);
+    }
+    line.push(b'"');
+}
