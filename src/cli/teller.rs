@@ -13,8 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::console::{plain, say, try_print};
 use super::watch_words::{Told, watch_columns};
 use crate::clock::Anchor;
-use crate::columns::unit::Plain;
-use crate::columns::{WriteCell, write_cells};
+use crate::columns::{PLAIN, WriteCell, write_cells};
 use crate::report::{LineFile, RecorderError};
 use crate::telemetry::Window;
 use crate::telemetry::remaining::{Outlook, Unknown};
@@ -128,7 +127,7 @@ impl Teller {
 
 /// A row, handed to the system at once; an error where nobody would find it.
 fn keep(file: &mut LineFile, told: &Told<'_>) -> Result<(), RecorderError> {
-    file.write(|line| write_cells(&told.row(), line, WriteCell::<Plain>::write))?;
+    file.write(|line| write_cells(&told.row(), line, WriteCell::<PLAIN>::write))?;
     file.flush()?;
     file.check_is_there()
 }

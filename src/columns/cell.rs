@@ -5,63 +5,55 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
+use super::words;
 use crate::units::{NS_PER_MS, NS_PER_S, Nanos};
 
 /// What is wrong with a cell of which nothing better can be said.
 pub const NO_SUCH_VALUE: &str = "no such value";
 
-/// Units that a column may have. They also say how a time is written.
-pub mod unit {
-    /// What a column's figures are counted in.
-    pub trait Unit {
-        /// As in the documentation.
-        const NAME: &'static str;
-    }
-
-    macro_rules! units {
-        ($($(#[$meta:meta])+ $name:ident: $text:literal),+ $(,)?) => { $(
-            $(#[$meta])+
-            #[derive(Clone, Copy, Debug)]
-            pub enum $name {}
-
-            impl Unit for $name {
-                const NAME: &'static str = $text;
-            }
-        )+ };
-    }
-
-    units! {
+words! {
+    /// What figures are counted in; of a time also how it is written.
+    #[derive(Default)]
+    pub enum Unit {
         /// Words, yes or no, plain counts.
-        Plain: "",
-        /// Tokens.
-        Tok: "tok",
-        /// Tokens per second.
-        TokS: "tok/s",
-        /// Requests per second.
-        ReqS: "req/s",
-        /// A share of one.
-        Share: "share",
+        #[default]
+        Plain = "",
         /// Seconds; a time carries nine decimals.
-        S: "s",
+        S = "s",
         /// Milliseconds; a time carries six decimals.
-        Ms: "ms",
+        Ms = "ms",
         /// Nanoseconds.
-        Ns: "ns",
+        Ns = "ns",
         /// Squared nanoseconds.
-        Ns2: "ns²",
+        Ns2 = "ns²",
+        /// Tokens.
+        Tok = "tok",
+        /// Tokens per second.
+        TokS = "tok/s",
+        /// Requests per second.
+        ReqS = "req/s",
+        /// A share of one.
+        Share = "share",
+        /// A count, where the unit is told in a column of its own.
+        Count = "count",
+        /// Cores of the processor.
+        Cores = "cores",
         /// Millions of bytes.
-        Mb: "MB",
+        Mb = "MB",
     }
 }
 
-/// A value as the cell of a column in unit `U`.
-pub trait WriteCell<U> {
+/// No unit, as a parameter of [`WriteCell`].
+pub const PLAIN: u8 = Unit::Plain as u8;
+
+/// A value as the cell of a column in a [`Unit`], told by its number.
+pub trait WriteCell<const UNIT: u8> {
     /// Appends its text, in quotes where CSV needs them.
     fn write(&self, line: &mut Vec<u8>);
 }
 
 /// A value that can be read back from a cell; the error completes "`3` is …".
-pub trait ReadCell<U>: Sized {
+pub trait ReadCell<const UNIT: u8>: Sized {
     /// Reads the cell's text.
     fn read(text: &str) -> Result<Self, &'static str>;
 }
@@ -84,19 +76,19 @@ pub trait Word: Copy + 'static {
     }
 }
 
-impl<U, T: Word> WriteCell<U> for T {
+impl<const U: u8, T: Word> WriteCell<U> for T {
     fn write(&self, line: &mut Vec<u8>) {
         line.extend_from_slice(self.word().as_bytes());
     }
 }
 
-impl<U, T: Word> ReadCell<U> for T {
+impl<const U: u8, T: Word> ReadCell<U> for T {
     fn read(text: &str) -> Result<Self, &'static str> {
         T::parse(text).ok_or(T::NONE)
     }
 }
 
-impl<U, T: WriteCell<U>> WriteCell<U> for Option<T> {
+impl<const U: u8, T: WriteCell<U>> WriteCell<U> for Option<T> {
     fn write(&self, line: &mut Vec<u8>) {
         if let Some(value) = self {
             value.write(line);
@@ -104,13 +96,13 @@ impl<U, T: WriteCell<U>> WriteCell<U> for Option<T> {
     }
 }
 
-impl<U, T: ReadCell<U>> ReadCell<U> for Option<T> {
+impl<const U: u8, T: ReadCell<U>> ReadCell<U> for Option<T> {
     fn read(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() { Ok(None) } else { T::read(text).map(Some) }
     }
 }
 
-impl<U> WriteCell<U> for &str {
+impl<const U: u8> WriteCell<U> for &str {
     fn write(&self, line: &mut Vec<u8>) {
         text(self, line);
     }
@@ -118,13 +110,13 @@ impl<U> WriteCell<U> for &str {
 
 macro_rules! texts {
     ($($type:ty),+) => { $(
-        impl<U> WriteCell<U> for $type {
+        impl<const U: u8> WriteCell<U> for $type {
             fn write(&self, line: &mut Vec<u8>) {
                 text(self, line);
             }
         }
 
-        impl<U> ReadCell<U> for $type {
+        impl<const U: u8> ReadCell<U> for $type {
             fn read(text: &str) -> Result<Self, &'static str> {
                 Ok(text.into())
             }
@@ -136,14 +128,14 @@ texts!(String, Arc<str>);
 /// Cells of values that Rust itself writes as CSV wants them.
 macro_rules! displayed {
     ($($type:ty: |$value:ident, $line:ident| $write:expr),+ $(,)?) => { $(
-        impl<U> WriteCell<U> for $type {
+        impl<const U: u8> WriteCell<U> for $type {
             fn write(&self, $line: &mut Vec<u8>) {
                 let $value = self;
                 $write;
             }
         }
 
-        impl<U> ReadCell<U> for $type {
+        impl<const U: u8> ReadCell<U> for $type {
             fn read(text: &str) -> Result<Self, &'static str> {
                 read_value(text)
             }
@@ -162,7 +154,7 @@ displayed!(
 
 macro_rules! times {
     ($($unit:ident: $ns:expr, $digits:literal, $parse:expr, $problem:literal);+ $(;)?) => { $(
-        impl WriteCell<unit::$unit> for Nanos {
+        impl WriteCell<{ Unit::$unit as u8 }> for Nanos {
             fn write(&self, line: &mut Vec<u8>) {
                 number(self.0 / $ns, 1, line);
                 line.push(b'.');
@@ -170,7 +162,7 @@ macro_rules! times {
             }
         }
 
-        impl ReadCell<unit::$unit> for Nanos {
+        impl ReadCell<{ Unit::$unit as u8 }> for Nanos {
             fn read(text: &str) -> Result<Self, &'static str> {
                 $parse(text).map_err(|_| $problem)
             }
@@ -182,13 +174,13 @@ times!(
     Ms: NS_PER_MS, 6, Self::parse_millis, "no number of milliseconds";
 );
 
-impl WriteCell<unit::Ns> for Nanos {
+impl WriteCell<{ Unit::Ns as u8 }> for Nanos {
     fn write(&self, line: &mut Vec<u8>) {
         number(self.0, 1, line);
     }
 }
 
-impl ReadCell<unit::Ns> for Nanos {
+impl ReadCell<{ Unit::Ns as u8 }> for Nanos {
     fn read(text: &str) -> Result<Self, &'static str> {
         read_value(text).map(Self)
     }

@@ -10,7 +10,7 @@
 mod cell;
 mod read;
 
-pub use cell::{NO_SUCH_VALUE, ReadCell, Word, WriteCell, number, read_value, shown, unit};
+pub use cell::{NO_SUCH_VALUE, PLAIN, ReadCell, Unit, Word, WriteCell, number, read_value, shown};
 pub use read::{Cells, ReadError, read_lines};
 
 /// A column of a CSV file. `F` makes its cell: of files that are only written, `fn(&Row, &mut Vec<u8>)`.
@@ -18,8 +18,8 @@ pub use read::{Cells, ReadError, read_lines};
 pub struct Column<F> {
     /// As in the header.
     pub name: &'static str,
-    /// What the figures are counted in; empty where they are words or plain counts.
-    pub unit: &'static str,
+    /// What the figures are counted in.
+    pub unit: Unit,
     /// The doc comment.
     pub doc: &'static str,
     /// Makes the cell.
@@ -80,13 +80,13 @@ pub trait CsvRow: Sized + 'static {
     fn read(cells: &mut Cells<'_>) -> Result<Self, ReadError>;
 }
 
-/// A unit's type; [`unit::Plain`] where none is named.
+/// A [`Unit`]; none where none is named.
 macro_rules! unit_of {
     () => {
-        $crate::columns::unit::Plain
+        $crate::columns::Unit::Plain
     };
     ($unit:ident) => {
-        $crate::columns::unit::$unit
+        $crate::columns::Unit::$unit
     };
 }
 
@@ -95,7 +95,7 @@ macro_rules! column {
     ($name:literal, $($unit:ident)?, [$($doc:literal)+], $cell:expr) => {
         $crate::columns::Column {
             name: $name,
-            unit: <$crate::columns::unit_of!($($unit)?) as $crate::columns::unit::Unit>::NAME,
+            unit: $crate::columns::unit_of!($($unit)?),
             doc: concat!($($doc),+),
             cell: $cell,
         }
@@ -121,7 +121,7 @@ macro_rules! csv_row {
         impl $crate::columns::CsvRow for $Row {
             const COLUMNS: &'static [$crate::columns::Column<fn(&Self, &mut Vec<u8>)>] = &[$(
                 $crate::columns::column!($name, $($unit)?, [$($doc)+], |row, line| {
-                    $crate::columns::WriteCell::<$crate::columns::unit_of!($($unit)?)>::write(
+                    $crate::columns::WriteCell::<{ $crate::columns::unit_of!($($unit)?) as u8 }>::write(
                         &row.$field,
                         line,
                     );
@@ -132,7 +132,7 @@ macro_rules! csv_row {
                 cells: &mut $crate::columns::Cells<'_>,
             ) -> Result<Self, $crate::columns::ReadError> {
                 Ok(Self {
-                    $($field: cells.read::<$crate::columns::unit_of!($($unit)?), _>()?),+
+                    $($field: cells.read::<{ $crate::columns::unit_of!($($unit)?) as u8 }, _>()?),+
                 })
             }
         }
@@ -152,7 +152,7 @@ macro_rules! columns {
         $vis const $COLUMNS: &[$crate::columns::Column<fn(&$Row, &mut Vec<u8>)>] = &[$(
             $crate::columns::column!($name, $($unit)?, [$($doc)+], {
                 fn cell($row: &$Row, line: &mut Vec<u8>) {
-                    $crate::columns::WriteCell::<$crate::columns::unit_of!($($unit)?)>::write(
+                    $crate::columns::WriteCell::<{ $crate::columns::unit_of!($($unit)?) as u8 }>::write(
                         &$value,
                         line,
                     );

@@ -45,7 +45,7 @@ pub struct Cells<'a> {
 
 impl Cells<'_> {
     /// The next cell, of a figure in unit `U`.
-    pub fn read<U, T: ReadCell<U>>(&mut self) -> Result<T, ReadError> {
+    pub fn read<const U: u8, T: ReadCell<U>>(&mut self) -> Result<T, ReadError> {
         let (column, place) = self.places[self.next];
         self.next += 1;
         T::read(self.text(place)).map_err(|problem| self.bad(column, problem))

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::distribution::Distribution;
 use super::gather::Metrics;
 use super::ledger::{Account, Booked};
-use super::metric::{Metric, Unit};
+use super::metric::Metric;
 use super::part::{Part, Pooled};
 use super::summary::{ALL, MEASURED, MedianInterval, Summary, SummaryLine};
 use super::tally::Tally;
 use super::values::Basis;
-use crate::columns::Word;
+use crate::columns::{Unit, Word};
 use crate::record::Outcome;
 use crate::units::Nanos;
 

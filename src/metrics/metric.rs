@@ -3,39 +3,19 @@
 //! This file decides what is measured, what is cut off and what does not apply. It keeps nothing.
 
 use super::distribution::CensoredRank;
-use crate::columns::words;
+use crate::columns::{Unit, words};
 use crate::record::{Outcome, Row};
 use crate::units::NS_PER_S;
 
 /// Millionths: rates are kept as integers of this many parts.
 const MILLION: u64 = 1_000_000;
 
-words! {
-    /// What a figure is counted in.
-    pub enum Unit {
-        /// Milliseconds; kept as nanoseconds.
-        Ms = "ms",
-        /// Tokens.
-        Tok = "tok",
-        /// Tokens per second; kept in millionths.
-        TokS = "tok/s",
-        /// Requests per second.
-        ReqS = "req/s",
-        /// A share of one.
-        Share = "share",
-        /// A plain count.
-        Count = "count",
-        /// Cores of the processor.
-        Cores = "cores",
-    }
-}
-
 impl Unit {
-    /// How many kept integers make one of the unit.
+    /// How many kept integers make one of the unit: times are kept in nanoseconds, rates in millionths.
     pub(super) fn parts(self) -> f64 {
         match self {
             Self::Ms | Self::TokS => MILLION as f64,
-            Self::Tok | Self::ReqS | Self::Share | Self::Count | Self::Cores => 1.0,
+            _ => 1.0,
         }
     }
 }

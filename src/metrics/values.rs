@@ -10,8 +10,10 @@ pub const HISTOGRAM_ERROR: f64 = 0.001;
 
 words! {
     /// How percentiles were found.
+    #[derive(Default)]
     pub enum Basis {
         /// From the values themselves.
+        #[default]
         Exact = "exact",
         /// From a histogram, within [`HISTOGRAM_ERROR`].
         Histogram = "histogram",

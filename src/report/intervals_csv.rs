@@ -52,7 +52,7 @@ csv_row! {
 #[derive(Debug, Default)]
 pub struct Buckets(BTreeMap<u64, u64>);
 
-impl<U> WriteCell<U> for Buckets {
+impl<const U: u8> WriteCell<U> for Buckets {
     fn write(&self, line: &mut Vec<u8>) {
         for (place, (floor, count)) in self.0.iter().enumerate() {
             if place > 0 {
@@ -65,7 +65,7 @@ impl<U> WriteCell<U> for Buckets {
     }
 }
 
-impl<U> ReadCell<U> for Buckets {
+impl<const U: u8> ReadCell<U> for Buckets {
     fn read(text: &str) -> Result<Self, &'static str> {
         let pairs = text.split_ascii_whitespace().map(|pair| {
             let (floor, count) = pair.split_once(':')?;

@@ -8,9 +8,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::folder::{WriteError, replace_file};
-use crate::columns::unit::Plain;
-use crate::columns::{Column, Word, WriteCell, columns, write_cells, write_header};
-use crate::metrics::{Percentile, Summary, SummaryLine, Unit};
+use crate::columns::{Column, PLAIN, Unit, Word, WriteCell, columns, write_cells, write_header};
+use crate::metrics::{Percentile, Summary, SummaryLine};
 
 /// A cell of a line, before it is written as CSV or as JSON.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +79,8 @@ pub fn write_summary<W: Write>(summary: &Summary, mut out: W) -> std::io::Result
     write_header(SUMMARY_COLUMNS, &mut text);
     for line in &summary.lines {
         write_cells(SUMMARY_COLUMNS, &mut text, |column, text| match (column.cell)(line) {
-            Text(name) => WriteCell::<Plain>::write(&name, text),
-            Count(n) => WriteCell::<Plain>::write(&n, text),
+            Text(name) => WriteCell::<PLAIN>::write(&name, text),
+            Count(n) => WriteCell::<PLAIN>::write(&n, text),
             Number(value) => text.extend_from_slice(number(line.unit, value).as_bytes()),
         });
     }
