@@ -187,18 +187,18 @@ impl ReadCell<{ Unit::Ns as u8 }> for Nanos {
 }
 
 /// Reads a value that has no empty form.
-pub fn read_value<T: std::str::FromStr>(text: &str) -> Result<T, &'static str> {
+pub(crate) fn read_value<T: std::str::FromStr>(text: &str) -> Result<T, &'static str> {
     text.parse().map_err(|_| if text.is_empty() { "empty" } else { NO_SUCH_VALUE })
 }
 
 /// Appends a value as it prints itself, which needs no quotes.
-pub fn shown(value: impl std::fmt::Display, line: &mut Vec<u8>) {
+pub(crate) fn shown(value: impl std::fmt::Display, line: &mut Vec<u8>) {
     write!(line, "{value}").expect("a vector grows");
 }
 
 /// Appends decimal digits, with zeros before them up to `width`: without the formatting machinery, since a
 /// plan's row may have hundreds of block ids and a stream thousands of events.
-pub fn number(mut value: u64, width: usize, line: &mut Vec<u8>) {
+pub(crate) fn number(mut value: u64, width: usize, line: &mut Vec<u8>) {
     let mut digits = [b'0'; 20];
     let mut at = digits.len();
     while value > 0 {

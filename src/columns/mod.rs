@@ -10,10 +10,14 @@
 mod cell;
 mod read;
 
-pub use cell::{NO_SUCH_VALUE, PLAIN, ReadCell, Unit, Word, WriteCell, number, read_value, shown};
+pub use cell::{NO_SUCH_VALUE, PLAIN, ReadCell, Unit, Word, WriteCell};
+pub(crate) use cell::{number, read_value, shown};
 pub use read::{Cells, ReadError, read_lines};
 
-/// A column of a CSV file. `F` makes its cell: of files that are only written, `fn(&Row, &mut Vec<u8>)`.
+/// Appends the cell that comes from a row.
+pub type WriteFn<R> = fn(&R, &mut Vec<u8>);
+
+/// A column of a CSV file. `F` makes its cell, in most files as a [`WriteFn`].
 #[derive(Clone, Copy, Debug)]
 pub struct Column<F> {
     /// As in the header.
@@ -74,7 +78,7 @@ pub fn write_cells<T>(items: &[T], line: &mut Vec<u8>, cell: impl Fn(&T, &mut Ve
 /// A struct whose fields are the columns of a file.
 pub trait CsvRow: Sized + 'static {
     /// The columns, in order.
-    const COLUMNS: &'static [Column<fn(&Self, &mut Vec<u8>)>];
+    const COLUMNS: &'static [Column<WriteFn<Self>>];
 
     /// Reads a row back, cell by cell in the order of the columns.
     fn read(cells: &mut Cells<'_>) -> Result<Self, ReadError>;
@@ -119,14 +123,11 @@ macro_rules! csv_row {
         }
 
         impl $crate::columns::CsvRow for $Row {
-            const COLUMNS: &'static [$crate::columns::Column<fn(&Self, &mut Vec<u8>)>] = &[$(
-                $crate::columns::column!($name, $($unit)?, [$($doc)+], |row, line| {
-                    $crate::columns::WriteCell::<{ $crate::columns::unit_of!($($unit)?) as u8 }>::write(
-                        &row.$field,
-                        line,
-                    );
-                }),
-            )+];
+            $crate::columns::columns! {
+                const COLUMNS: |row: &$Row| {
+                    $($(#[doc = $doc])+ $name $(in $unit)? = row.$field;)+
+                }
+            }
 
             fn read(
                 cells: &mut $crate::columns::Cells<'_>,
@@ -149,7 +150,7 @@ macro_rules! columns {
         }
     ) => {
         $(#[$meta])*
-        $vis const $COLUMNS: &[$crate::columns::Column<fn(&$Row, &mut Vec<u8>)>] = &[$(
+        $vis const $COLUMNS: &'static [$crate::columns::Column<fn(&$Row, &mut Vec<u8>)>] = &[$(
             $crate::columns::column!($name, $($unit)?, [$($doc)+], {
                 fn cell($row: &$Row, line: &mut Vec<u8>) {
                     $crate::columns::WriteCell::<{ $crate::columns::unit_of!($($unit)?) as u8 }>::write(
@@ -168,8 +169,9 @@ macro_rules! columns {
         }
     ) => {
         $(#[$meta])*
-        $vis const $COLUMNS: &[$crate::columns::Column<fn(&$Row) -> $Cell>] = &[$(
+        $vis const $COLUMNS: &'static [$crate::columns::Column<fn(&$Row) -> $Cell>] = &[$(
             $crate::columns::column!($name, $($unit)?, [$($doc)+], {
+                #[allow(clippy::unnecessary_wraps, reason = "all cells are of one type")]
                 fn cell($row: &$Row) -> $Cell {
                     $value
                 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::burst::came_in_bursts;
 use super::pool::Pool;
 use crate::columns::words;
-use crate::record::{Outcome, Row, StreamRecord, TokenSource};
+use crate::record::{Outcome, Row, StreamRecord};
 use crate::units::{NS_PER_S, Nanos};
 
 /// Length of an interval.
@@ -142,9 +142,8 @@ impl Pending {
         }
         let gaps = || tokens.arrivals().skip(1).zip(tokens.gaps());
         let key = |quantity| Key { quantity, ..key };
-        let counted = row.token_source.is_some_and(|source| source != TokenSource::Events);
         let steps = tokens.running_steps();
-        let one_each = steps.is_none() && counted && row.output_tok == Some(tokens.count());
+        let one_each = steps.is_none() && row.has_token_per_event(record);
         let of_gaps = if one_each { Quantity::GapItl } else { Quantity::Gap };
         self.record(key(of_gaps), gaps().map(|(at, gap)| (at, gap, 1)));
         if tokens.count() < 2 || one_each {

@@ -220,11 +220,4 @@ mod tests {
         assert_eq!(Metric::DecodeTokS.read(&row(Outcome::Ok, &[20, 20])), Reading::Absent);
         assert_eq!(Metric::E2eTokS.read(&row(Outcome::Ok, &[0, 0])), Reading::Absent);
     }
-
-    #[test]
-    fn numbers_are_places() {
-        for (place, &metric) in Metric::ALL.iter().enumerate() {
-            assert_eq!(metric as usize, place);
-        }
-    }
 }

@@ -225,18 +225,17 @@ impl Timeline {
     /// Takes the seconds that can no longer change, now that every request due before `settled` has
     /// ended.
     pub fn take_final(&mut self, settled: Nanos) -> Vec<Second> {
-        let until = (settled.since(MARGIN).0 / NS_PER_S).min(self.seen);
-        let mut seconds = std::mem::take(&mut self.given_up);
-        while self.first < until {
-            seconds.extend(self.next());
-        }
-        seconds
+        self.take_until((settled.since(MARGIN).0 / NS_PER_S).min(self.seen))
     }
 
     /// Takes all seconds that are left: the run is over. Repeats nothing when asked again.
     pub fn finish(&mut self) -> Vec<Second> {
+        self.take_until(self.seen)
+    }
+
+    fn take_until(&mut self, end: u64) -> Vec<Second> {
         let mut seconds = std::mem::take(&mut self.given_up);
-        while self.first < self.seen {
+        while self.first < end {
             seconds.extend(self.next());
         }
         seconds

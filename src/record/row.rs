@@ -182,6 +182,13 @@ impl Row {
             attempts: record.attempts,
         }
     }
+
+    /// Whether each token event bore one token: the count is the number of events, and no estimate from it.
+    #[must_use]
+    pub fn has_token_per_event(&self, record: &StreamRecord) -> bool {
+        let counted = self.token_source.is_some_and(|source| source != TokenSource::Events);
+        counted && self.output_tok == Some(record.tokens.count())
+    }
 }
 
 /// Token counts of a record and where they come from.

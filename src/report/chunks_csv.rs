@@ -4,7 +4,7 @@
 
 use super::line_file::{LineFile, RecorderError};
 use crate::columns::{CsvRow, csv_row};
-use crate::record::{Kind, Row, StreamRecord, TokenSource};
+use crate::record::{Kind, Row, StreamRecord};
 use crate::units::Nanos;
 
 csv_row! {
@@ -31,9 +31,7 @@ pub(super) fn write_chunks(
     record: &StreamRecord,
 ) -> Result<(), RecorderError> {
     let tokens = &record.tokens;
-    // One token each where the server's own count is the number of events.
-    let counted = row.token_source.is_some_and(|source| source != TokenSource::Events);
-    let one_each = counted && row.output_tok == Some(tokens.count());
+    let one_each = row.has_token_per_event(record);
     let mut steps = tokens.running_steps();
     let mut kinds = tokens.kinds();
     let mut delays = tokens.rx_delays();
