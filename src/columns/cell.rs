@@ -58,7 +58,7 @@ pub trait ReadCell<const UNIT: u8>: Sized {
     fn read(text: &str) -> Result<Self, &'static str>;
 }
 
-/// An enumeration whose values are words; [`words!`](super::words) defines one.
+/// An enumeration whose values are words; `words!` defines one.
 pub trait Word: Copy + 'static {
     /// Its values, in order.
     const ALL: &'static [Self];
@@ -108,26 +108,8 @@ impl<const U: u8> WriteCell<U> for &str {
     }
 }
 
-macro_rules! texts {
-    ($($type:ty),+) => { $(
-        impl<const U: u8> WriteCell<U> for $type {
-            fn write(&self, line: &mut Vec<u8>) {
-                text(self, line);
-            }
-        }
-
-        impl<const U: u8> ReadCell<U> for $type {
-            fn read(text: &str) -> Result<Self, &'static str> {
-                Ok(text.into())
-            }
-        }
-    )+ };
-}
-texts!(String, Arc<str>);
-
-/// Cells of values that Rust itself writes as CSV wants them.
-macro_rules! displayed {
-    ($($type:ty: |$value:ident, $line:ident| $write:expr),+ $(,)?) => { $(
+macro_rules! cells {
+    ($($type:ty: |$value:ident, $line:ident| $write:expr, $read:expr;)+) => { $(
         impl<const U: u8> WriteCell<U> for $type {
             fn write(&self, $line: &mut Vec<u8>) {
                 let $value = self;
@@ -137,52 +119,48 @@ macro_rules! displayed {
 
         impl<const U: u8> ReadCell<U> for $type {
             fn read(text: &str) -> Result<Self, &'static str> {
-                read_value(text)
+                $read(text)
             }
         }
     )+ };
 }
-displayed!(
-    bool: |value, line| line.extend_from_slice(if *value { b"true" } else { b"false" }),
-    u16: |value, line| number((*value).into(), 1, line),
-    u32: |value, line| number((*value).into(), 1, line),
-    u64: |value, line| number(*value, 1, line),
-    usize: |value, line| number(*value as u64, 1, line),
-    u128: |value, line| shown(value, line),
-    f64: |value, line| shown(value, line),
-);
-
-macro_rules! times {
-    ($($unit:ident: $ns:expr, $digits:literal, $parse:expr, $problem:literal);+ $(;)?) => { $(
-        impl WriteCell<{ Unit::$unit as u8 }> for Nanos {
-            fn write(&self, line: &mut Vec<u8>) {
-                number(self.0 / $ns, 1, line);
-                line.push(b'.');
-                number(self.0 % $ns, $digits, line);
-            }
-        }
-
-        impl ReadCell<{ Unit::$unit as u8 }> for Nanos {
-            fn read(text: &str) -> Result<Self, &'static str> {
-                $parse(text).map_err(|_| $problem)
-            }
-        }
-    )+ };
+cells! {
+    String: |value, line| text(value, line), |text: &str| Ok(text.to_owned());
+    Arc<str>: |value, line| text(value, line), |text: &str| Ok(text.into());
+    bool: |value, line| shown(value, line), read_value;
+    u16: |value, line| number((*value).into(), 1, line), read_value;
+    u32: |value, line| number((*value).into(), 1, line), read_value;
+    u64: |value, line| number(*value, 1, line), read_value;
+    usize: |value, line| number(*value as u64, 1, line), read_value;
+    u128: |value, line| shown(value, line), read_value;
+    f64: |value, line| shown(value, line), read_value;
+    Nanos: |value, line| In::<U>::write(*value, line), In::<U>::read;
 }
-times!(
-    S: NS_PER_S, 9, Self::parse_seconds, "no number of seconds";
-    Ms: NS_PER_MS, 6, Self::parse_millis, "no number of milliseconds";
-);
 
-impl WriteCell<{ Unit::Ns as u8 }> for Nanos {
-    fn write(&self, line: &mut Vec<u8>) {
-        number(self.0, 1, line);
+/// A time in a unit.
+struct In<const UNIT: u8>;
+
+impl<const UNIT: u8> In<UNIT> {
+    /// Nanoseconds in one of the unit, its decimals, and what any other text is.
+    const FORM: (u64, usize, &'static str) = match UNIT {
+        unit if unit == Unit::S as u8 => (NS_PER_S, 9, "no number of seconds"),
+        unit if unit == Unit::Ms as u8 => (NS_PER_MS, 6, "no number of milliseconds"),
+        unit if unit == Unit::Ns as u8 => (1, 0, "no number of nanoseconds"),
+        _ => panic!("the column of a time needs a unit of time"),
+    };
+
+    fn write(time: Nanos, line: &mut Vec<u8>) {
+        let (ns, decimals, _) = Self::FORM;
+        number(time.0 / ns, 1, line);
+        if decimals > 0 {
+            line.push(b'.');
+            number(time.0 % ns, decimals, line);
+        }
     }
-}
 
-impl ReadCell<{ Unit::Ns as u8 }> for Nanos {
-    fn read(text: &str) -> Result<Self, &'static str> {
-        read_value(text).map(Self)
+    fn read(text: &str) -> Result<Nanos, &'static str> {
+        let (_, decimals, problem) = Self::FORM;
+        Nanos::parse_decimal(text, decimals).map_err(|_| problem)
     }
 }
 

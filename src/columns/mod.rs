@@ -2,7 +2,7 @@
 //! from a row; from that list come the header, the writer, the reader and `docs/columns.md`, so that none
 //! can disagree with another.
 //!
-//! [`csv_row!`] makes the list from the fields of a struct, which can be read back; [`columns!`] from
+//! `csv_row!` makes the list from the fields of a struct, which can be read back; `columns!` from
 //! expressions over any row. In both the doc comment is the meaning, and what follows `Empty:` in it says
 //! when the cell is empty. Cells are appended to one line that is used again: none is allocated.
 //! Deliberately absent: files, and what any column is about.

@@ -64,7 +64,7 @@ impl Cells<'_> {
     }
 }
 
-/// Reads `file` (told with its article), line by line, with [`CsvRow::read`] or what is built on it. Columns
+/// Reads `file` (told with its article), line by line, with [`CsvRow::read`](super::CsvRow::read) or what is built on it. Columns
 /// are found by name, others are passed over, and the last `optional` of ours may be missing.
 pub fn read_lines<T, F>(
     input: impl Read,

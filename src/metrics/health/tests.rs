@@ -42,7 +42,7 @@ fn lag_decides_by_its_own_limits_and_by_those_on_ttft() {
     let check = |lag_ms, facts, limited, warned| {
         let verdict = judged(lag_ms, 20, 0, Outcome::Ok, facts);
         let found = (verdict.is_limited(), !verdict.warnings.is_empty());
-        assert_eq!(found, (limited, warned), "{lag_ms} ms: {}", verdict);
+        assert_eq!(found, (limited, warned), "{lag_ms} ms: {verdict}");
     };
     check(1, none, false, false);
     check(6, none, false, true);
