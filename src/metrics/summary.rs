@@ -213,17 +213,3 @@ pub enum Stat {
     /// A percentile.
     Percentile(Percentile),
 }
-
-impl Stat {
-    /// Reads `mean`, `std`, `min`, `max` or a percentile such as `p99`.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Some(match word {
-            "mean" => Self::Mean,
-            "std" => Self::Std,
-            "min" => Self::Min,
-            "max" => Self::Max,
-            _ => Self::Percentile(Percentile::parse(word)?),
-        })
-    }
-}
