@@ -72,12 +72,16 @@ pub enum TruthError {
     Io(#[from] std::io::Error),
 }
 
-/// Columns at the end that logs of older servers lack: `fault`.
-const OPTIONAL: usize = 1;
-
-/// Reads a truth log back.
+/// Reads a truth log back. One that was not flushed yet has no header, and those of older servers lack `fault`:
+/// no column is asked for before there is a row.
 pub fn read(input: impl Read) -> Result<Vec<TruthRow>, TruthError> {
-    let rows = read_lines(input, "a truth log", TruthRow::COLUMNS, OPTIONAL, TruthRow::read)?;
+    let rows = read_lines(
+        input,
+        "a truth log",
+        TruthRow::COLUMNS,
+        TruthRow::COLUMNS.len(),
+        TruthRow::read,
+    )?;
     rows.map(|row| row.map_err(unread)).collect()
 }
 
