@@ -60,17 +60,12 @@ impl Nanos {
     ///
     /// More digits are accepted only where they are zeros: a finer time would be lost without a word.
     pub fn parse_seconds(text: &str) -> Result<Self, UnitError> {
-        Self::parse_parts(text, 9)
+        Self::parse_decimal(text, 9)
     }
 
-    /// Parses decimal milliseconds exactly (`12.5`, up to 6 fractional digits).
-    pub fn parse_millis(text: &str) -> Result<Self, UnitError> {
-        Self::parse_parts(text, 6)
-    }
-
-    fn parse_parts(text: &str, places: usize) -> Result<Self, UnitError> {
-        let parts = u64::try_from(parse_decimal(text, places)?);
-        parts.map(Self).map_err(|_| UnitError::TooLarge)
+    /// Parses a decimal with so many fractional digits, the last of which is a nanosecond.
+    pub(crate) fn parse_decimal(text: &str, digits: usize) -> Result<Self, UnitError> {
+        u64::try_from(parse_decimal(text, digits)?).map(Self).map_err(|_| UnitError::TooLarge)
     }
 
     /// Parses a duration as people write it: `250ms`, `10s`, `5m`, `1h30m`, `1.5s`, `0s`.

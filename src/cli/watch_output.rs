@@ -13,8 +13,7 @@ use super::console::{plain, say, try_print};
 use super::progress::live_line;
 use super::watch_words::{Told, watch_columns};
 use crate::clock::Anchor;
-use crate::columns::unit::Plain;
-use crate::columns::{WriteCell, write_cells, write_header};
+use crate::columns::{PLAIN, WriteCell, write_cells};
 use crate::report::{LineFile, RecorderError};
 use crate::telemetry::Window;
 use crate::telemetry::remaining::{Outlook, Unknown};
@@ -51,8 +50,7 @@ impl WatchOutput {
     pub(super) fn write_into(&mut self, folder: &Path) -> anyhow::Result<()> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("failed to make the folder {}", folder.display()))?;
-        let header = |line: &mut Vec<u8>| write_header(&watch_columns(), line);
-        self.file = Some(LineFile::create(folder.join("watch.csv"), header)?);
+        self.file = Some(LineFile::create(folder.join("watch.csv"), &watch_columns())?);
         Ok(())
     }
 
@@ -125,7 +123,7 @@ impl WatchOutput {
 
 /// A row, handed to the system at once; an error where nobody would find it.
 fn keep(file: &mut LineFile, told: &Told<'_>) -> Result<(), RecorderError> {
-    file.write(|line| write_cells(&told.row(), line, WriteCell::<Plain>::write))?;
+    file.write(|line| write_cells(&told.row(), line, WriteCell::<PLAIN>::write))?;
     file.flush()?;
     file.check_is_there()
 }

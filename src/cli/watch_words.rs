@@ -64,6 +64,8 @@ columns! {
     }
 }
 
+type OwnColumn = Column<fn(&Told<'_>) -> Value>;
+
 /// The columns of `watch.csv`, in order.
 #[must_use]
 pub fn watch_columns() -> Vec<Column<()>> {
@@ -79,7 +81,7 @@ impl Told<'_> {
 
     /// Names of the columns, and what stands in them.
     fn cells(&self) -> impl Iterator<Item = (&'static str, Value)> {
-        let own = |columns: &'static [Column<fn(&Told<'_>) -> Value>]| {
+        let own = |columns: &'static [OwnColumn]| {
             columns.iter().map(|column| (column.name, (column.cell)(self)))
         };
         let figures = FIGURES

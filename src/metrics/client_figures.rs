@@ -6,10 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::metric::Unit;
 use super::percentile::Percentile;
 use super::summary::{ALL, Summary, SummaryLine};
 use super::values::Basis;
+use crate::columns::Unit;
 use crate::units::Nanos;
 
 /// Figures of the whole run. `None` where the system does not tell.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::distribution::Distribution;
 use super::gather::Metrics;
 use super::ledger::{Account, Booked};
-use super::metric::{Metric, Unit};
+use super::metric::Metric;
 use super::part::{Part, Pooled};
 use super::summary::{ALL, MEASURED, MedianInterval, Summary, SummaryLine};
 use super::tally::Tally;
 use super::values::Basis;
+use crate::columns::{Unit, Word};
 use crate::record::Outcome;
 use crate::units::Nanos;
 
@@ -43,7 +44,7 @@ fn summary(metrics: Metrics) -> Summary {
     for (name, place) in classes {
         scopes.classes[place] = Some((format!("class:{name}").into(), Vec::new()));
     }
-    for metric in Metric::ALL {
+    for &metric in Metric::ALL {
         if metric == Metric::E2e {
             scopes.pools(&mut measured, &mut warmup);
         }
@@ -85,7 +86,7 @@ impl Scopes {
         };
         let take = |part: &mut Part| std::mem::take(&mut part.by_metric[place]);
         let line = |scope: &Arc<str>, values: &mut Distribution| {
-            SummaryLine::of(metric.name(), scope, metric.unit(), values, interval)
+            SummaryLine::of(metric.word(), scope, metric.unit(), values, interval)
         };
         let mut union = Distribution::new(metric.censored_rank());
         for (class, part) in self.classes.iter_mut().zip(measured) {

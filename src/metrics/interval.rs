@@ -12,45 +12,50 @@ use std::sync::Arc;
 
 use super::burst::came_in_bursts;
 use super::pool::Pool;
-use crate::columns::Word;
-use crate::record::{Outcome, Row, StreamRecord, TokenSource};
+use crate::columns::words;
+use crate::record::{Outcome, Row, StreamRecord};
 use crate::units::{NS_PER_S, Nanos};
 
 /// Length of an interval.
 pub const INTERVAL_S: u64 = 10;
 
-/// Where a piece belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum IntervalPhase {
-    /// Rows due, or tokens arrived, before the measured window.
-    Warmup,
-    /// Inside it.
-    Measured,
-    /// Tokens that arrived after it.
-    Drain,
+words! {
+    /// Where a piece belongs.
+    #[derive(Default, PartialOrd, Ord)]
+    pub enum IntervalPhase {
+        /// Rows due, or tokens arrived, before the measured window.
+        Warmup = "warmup",
+        /// Inside it.
+        #[default]
+        Measured = "measured",
+        /// Tokens that arrived after it.
+        Drain = "drain",
+    }
 }
 
-/// What a piece counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Quantity {
-    /// Time between two token events of a stream.
-    Gap,
-    /// The same, of streams with one token an event: gap and inter-token latency at once.
-    GapItl,
-    /// Inter-token latency, of streams with several.
-    Itl,
-    /// Streams whose tokens per event are not known, by their last token event.
-    ItlUnknown,
-    /// Tokens of rows that did not fail.
-    Output,
-    /// Tokens of failed rows.
-    Wasted,
-    /// Streams that tell whether they came in bursts, by their last token event.
-    Streams,
-    /// Those of them that did.
-    Bursty,
-    /// Rows, by due time: how far the pieces go.
-    Rows,
+words! {
+    /// What a piece counts.
+    #[derive(PartialOrd, Ord)]
+    pub enum Quantity {
+        /// Time between two token events of a stream.
+        Gap = "gap_ms",
+        /// The same, of streams with one token an event: gap and inter-token latency at once.
+        GapItl = "gap_itl_ms",
+        /// Inter-token latency, of streams with several.
+        Itl = "itl_ms",
+        /// Streams whose tokens per event are not known, by their last token event.
+        ItlUnknown = "itl_unknown",
+        /// Tokens of rows that did not fail.
+        Output = "output_tok",
+        /// Tokens of failed rows.
+        Wasted = "wasted_tok",
+        /// Streams that tell whether they came in bursts, by their last token event.
+        Streams = "streams",
+        /// Those of them that did.
+        Bursty = "bursty_streams",
+        /// Rows, by due time: how far the pieces go.
+        Rows = "rows",
+    }
 }
 
 /// A piece: `pool.n` counts, and the rest of the pool tells of gaps.
@@ -68,25 +73,6 @@ pub struct Interval {
     pub exact: bool,
     /// How many, and how long.
     pub pool: Pool,
-}
-
-impl Word for IntervalPhase {
-    const WORDS: &'static [(Self, &'static str)] =
-        &[(Self::Warmup, "warmup"), (Self::Measured, "measured"), (Self::Drain, "drain")];
-}
-
-impl Word for Quantity {
-    const WORDS: &'static [(Self, &'static str)] = &[
-        (Self::Gap, "gap_ms"),
-        (Self::GapItl, "gap_itl_ms"),
-        (Self::Itl, "itl_ms"),
-        (Self::ItlUnknown, "itl_unknown"),
-        (Self::Output, "output_tok"),
-        (Self::Wasted, "wasted_tok"),
-        (Self::Streams, "streams"),
-        (Self::Bursty, "bursty_streams"),
-        (Self::Rows, "rows"),
-    ];
 }
 
 impl Quantity {
@@ -156,9 +142,8 @@ impl Pending {
         }
         let gaps = || tokens.arrivals().skip(1).zip(tokens.gaps());
         let key = |quantity| Key { quantity, ..key };
-        let counted = row.token_source.is_some_and(|source| source != TokenSource::Events);
         let steps = tokens.running_steps();
-        let one_each = steps.is_none() && counted && row.output_tok == Some(tokens.count());
+        let one_each = steps.is_none() && row.has_token_per_event(record);
         let of_gaps = if one_each { Quantity::GapItl } else { Quantity::Gap };
         self.record(key(of_gaps), gaps().map(|(at, gap)| (at, gap, 1)));
         if tokens.count() < 2 || one_each {

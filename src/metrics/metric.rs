@@ -3,76 +3,47 @@
 //! This file decides what is measured, what is cut off and what does not apply. It keeps nothing.
 
 use super::distribution::CensoredRank;
-use crate::columns::Word;
+use crate::columns::{Unit, words};
 use crate::record::{Outcome, Row};
 use crate::units::NS_PER_S;
 
 /// Millionths: rates are kept as integers of this many parts.
 const MILLION: u64 = 1_000_000;
 
-/// What a figure is counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Milliseconds; kept as nanoseconds.
-    Ms,
-    /// Tokens.
-    Tok,
-    /// Tokens per second; kept in millionths.
-    TokS,
-    /// Requests per second.
-    ReqS,
-    /// A share of one.
-    Share,
-    /// A plain count.
-    Count,
-    /// Cores of the processor.
-    Cores,
-}
-
-impl Word for Unit {
-    const WORDS: &'static [(Self, &'static str)] = &[
-        (Self::Ms, "ms"),
-        (Self::Tok, "tok"),
-        (Self::TokS, "tok/s"),
-        (Self::ReqS, "req/s"),
-        (Self::Share, "share"),
-        (Self::Count, "count"),
-        (Self::Cores, "cores"),
-    ];
-}
-
 impl Unit {
-    /// How many kept integers make one of the unit.
+    /// How many kept integers make one of the unit: times are kept in nanoseconds, rates in millionths.
     pub(super) fn parts(self) -> f64 {
         match self {
             Self::Ms | Self::TokS => MILLION as f64,
-            Self::Tok | Self::ReqS | Self::Share | Self::Count | Self::Cores => 1.0,
+            _ => 1.0,
         }
     }
 }
 
-/// A metric with one value per request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are the columns and words that the README defines")]
-pub enum Metric {
-    Lag,
-    Connect,
-    Headers,
-    FirstEvent,
-    Ttft,
-    TtftSend,
-    Ttfo,
-    Tpot,
-    E2e,
-    E2eSend,
-    Close,
-    InputTok,
-    OutputTok,
-    ReasoningTok,
-    Chunks,
-    DecodeTokS,
-    E2eTokS,
-    RxDelay,
+words! {
+    /// A metric with one value per request, in the order of `summary.csv`; a metric's place in
+    /// [`ALL`](crate::columns::Word::ALL) is its number.
+    #[expect(missing_docs, reason = "the names are the columns and words that the README defines")]
+    pub enum Metric {
+        Lag = "lag_ms",
+        Connect = "connect_ms",
+        Headers = "headers_ms",
+        FirstEvent = "first_event_ms",
+        Ttft = "ttft_ms",
+        TtftSend = "ttft_send_ms",
+        Ttfo = "ttfo_ms",
+        Tpot = "tpot_ms",
+        E2e = "e2e_ms",
+        E2eSend = "e2e_send_ms",
+        Close = "close_ms",
+        InputTok = "input_tok",
+        OutputTok = "output_tok",
+        ReasoningTok = "reasoning_tok",
+        Chunks = "chunks",
+        DecodeTokS = "decode_tok_s",
+        E2eTokS = "e2e_tok_s",
+        RxDelay = "rx_delay_ms",
+    }
 }
 
 /// What one row says about one metric.
@@ -87,53 +58,6 @@ pub(super) enum Reading {
 }
 
 impl Metric {
-    /// All of them, in the order of `summary.csv`. A metric's place here is its number.
-    pub const ALL: [Self; 18] = [
-        Self::Lag,
-        Self::Connect,
-        Self::Headers,
-        Self::FirstEvent,
-        Self::Ttft,
-        Self::TtftSend,
-        Self::Ttfo,
-        Self::Tpot,
-        Self::E2e,
-        Self::E2eSend,
-        Self::Close,
-        Self::InputTok,
-        Self::OutputTok,
-        Self::ReasoningTok,
-        Self::Chunks,
-        Self::DecodeTokS,
-        Self::E2eTokS,
-        Self::RxDelay,
-    ];
-
-    /// The name in `summary.csv` and in SLOs.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lag => "lag_ms",
-            Self::Connect => "connect_ms",
-            Self::Headers => "headers_ms",
-            Self::FirstEvent => "first_event_ms",
-            Self::Ttft => "ttft_ms",
-            Self::TtftSend => "ttft_send_ms",
-            Self::Ttfo => "ttfo_ms",
-            Self::Tpot => "tpot_ms",
-            Self::E2e => "e2e_ms",
-            Self::E2eSend => "e2e_send_ms",
-            Self::Close => "close_ms",
-            Self::InputTok => "input_tok",
-            Self::OutputTok => "output_tok",
-            Self::ReasoningTok => "reasoning_tok",
-            Self::Chunks => "chunks",
-            Self::DecodeTokS => "decode_tok_s",
-            Self::E2eTokS => "e2e_tok_s",
-            Self::RxDelay => "rx_delay_ms",
-        }
-    }
-
     /// What its values are counted in.
     #[must_use]
     pub fn unit(self) -> Unit {
@@ -230,6 +154,7 @@ fn micro_rate(n: u64, ns: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns::Word;
     use crate::record::{Kind, StreamRecord};
     use crate::units::Nanos;
 
@@ -255,7 +180,7 @@ mod tests {
         assert_eq!(Metric::Ttft.read(&cut), ms(20));
         assert_eq!(Metric::Ttfo.read(&cut), Reading::Cut);
         for metric in [Metric::Tpot, Metric::E2e, Metric::E2eSend, Metric::Close, Metric::E2eTokS] {
-            assert_eq!(metric.read(&cut), Reading::Cut, "{}", metric.name());
+            assert_eq!(metric.read(&cut), Reading::Cut, "{}", metric.word());
         }
         assert_eq!(Metric::OutputTok.read(&cut), Reading::Absent);
     }
@@ -263,13 +188,13 @@ mod tests {
     #[test]
     fn unsent_cuts_every_time() {
         let unsent = row(Outcome::Unsent, &[]);
-        for metric in Metric::ALL {
+        for &metric in Metric::ALL {
             let wanted = match metric.unit() {
                 Unit::Tok | Unit::Count => Reading::Absent,
                 _ if metric == Metric::RxDelay => Reading::Absent,
                 _ => Reading::Cut,
             };
-            assert_eq!(metric.read(&unsent), wanted, "{}", metric.name());
+            assert_eq!(metric.read(&unsent), wanted, "{}", metric.word());
         }
     }
 
@@ -277,10 +202,10 @@ mod tests {
     fn rows_failed_by_the_server_say_nothing_but_our_lag() {
         for outcome in [Outcome::Http(503), Outcome::Truncated, Outcome::Short, Outcome::Connect] {
             let failed = row(outcome, &[20, 40]);
-            for metric in Metric::ALL {
+            for &metric in Metric::ALL {
                 let wanted =
                     if metric == Metric::Lag { Reading::Value(7) } else { Reading::Absent };
-                assert_eq!(metric.read(&failed), wanted, "{outcome} {}", metric.name());
+                assert_eq!(metric.read(&failed), wanted, "{outcome} {}", metric.word());
             }
         }
         assert_eq!(Metric::Lag.read(&row(Outcome::Skipped, &[])), Reading::Absent);
@@ -294,12 +219,5 @@ mod tests {
         // A burst in one read has no rate.
         assert_eq!(Metric::DecodeTokS.read(&row(Outcome::Ok, &[20, 20])), Reading::Absent);
         assert_eq!(Metric::E2eTokS.read(&row(Outcome::Ok, &[0, 0])), Reading::Absent);
-    }
-
-    #[test]
-    fn numbers_are_places() {
-        for (place, metric) in Metric::ALL.into_iter().enumerate() {
-            assert_eq!(metric as usize, place);
-        }
     }
 }

@@ -53,7 +53,7 @@ pub use backlog::Behind;
 pub use distribution::{CensoredRank, Distribution, EXACT_LIMIT};
 pub use gather::{CLASS_LIMIT, Metrics, OTHER_CLASS, Window};
 pub use interval::{INTERVAL_S, Interval, IntervalPhase, Quantity};
-pub use metric::{Metric, Unit};
+pub use metric::Metric;
 pub use percentile::Percentile;
 pub use pool::{Pool, Squares};
 pub use summary::{ALL, MEASURED, Stat, Summary, SummaryLine};

@@ -6,6 +6,7 @@
 use super::distribution::{Distribution, EXACT_LIMIT};
 use super::metric::{Metric, Reading};
 use super::tally::Tally;
+use crate::columns::Word;
 use crate::record::Row;
 
 /// Once values in all parts together exceed [`EXACT_LIMIT`], a part keeps no more than this many
@@ -82,7 +83,9 @@ impl Part {
     pub(super) fn new(limit: usize) -> Self {
         let mut part = Self {
             tally: Tally::default(),
-            by_metric: Metric::ALL.map(|metric| Distribution::new(metric.censored_rank())),
+            by_metric: std::array::from_fn(|place| {
+                Distribution::new(Metric::ALL[place].censored_rank())
+            }),
             pooled: Pooled::default(),
             kept_tok: 0,
         };
@@ -100,7 +103,7 @@ impl Part {
         if !row.outcome.is_error() {
             self.kept_tok += row.output_tok.unwrap_or(0);
         }
-        for (metric, values) in Metric::ALL.into_iter().zip(&mut self.by_metric) {
+        for (metric, values) in Metric::ALL.iter().zip(&mut self.by_metric) {
             match metric.read(row) {
                 Reading::Value(value) => values.record(value),
                 Reading::Cut => values.censor(),

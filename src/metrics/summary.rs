@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::backlog::Behind;
 use super::distribution::Distribution;
-use super::metric::Unit;
 use super::percentile::Percentile;
 use super::tally::Tally;
 use super::values::Basis;
+use crate::columns::Unit;
 use crate::units::Nanos;
 
 /// The scope of rows due inside the measured window.
@@ -65,7 +65,7 @@ impl Summary {
 }
 
 /// A metric in a scope, in its unit. `None` is an empty cell: no value, too few, or cut off.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SummaryLine {
     /// As in SLOs: `ttft_ms`.
     pub metric: Arc<str>,
@@ -149,25 +149,16 @@ impl SummaryLine {
             metric: metric.into(),
             scope: Arc::clone(scope),
             unit,
-            basis: Basis::Exact,
             n,
             mean: value,
-            std: None,
-            min: None,
-            percentiles: [None; Percentile::REPORTED.len()],
-            max: None,
-            ci_low: None,
-            ci_high: None,
-            censored: None,
+            ..Self::default()
         }
     }
 
     /// Empties every cell: the figure is not known.
     pub fn clear(&mut self) {
-        (self.n, self.censored) = (None, None);
-        (self.mean, self.std, self.min, self.max) = (None, None, None, None);
-        (self.ci_low, self.ci_high) = (None, None);
-        self.percentiles = [None; Percentile::REPORTED.len()];
+        let (unit, basis) = (self.unit, self.basis);
+        *self = Self { basis, ..Self::single(&self.metric, &self.scope, unit, None, None) };
     }
 
     /// One of [`Percentile::REPORTED`].
@@ -221,18 +212,4 @@ pub enum Stat {
     Max,
     /// A percentile.
     Percentile(Percentile),
-}
-
-impl Stat {
-    /// Reads `mean`, `std`, `min`, `max` or a percentile such as `p99`.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        Some(match word {
-            "mean" => Self::Mean,
-            "std" => Self::Std,
-            "min" => Self::Min,
-            "max" => Self::Max,
-            _ => Self::Percentile(Percentile::parse(word)?),
-        })
-    }
 }

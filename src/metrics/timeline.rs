@@ -93,19 +93,13 @@ impl Ranks {
 /// A second that may still change.
 #[derive(Debug, Default)]
 struct Open {
-    due: u64,
-    sent: u64,
-    /// Of those sent, how many ended.
+    /// What only adds up. The rest comes when it is given out.
+    counts: Second,
+    /// Requests sent that ended.
     closed: u64,
-    done: u64,
-    failed: u64,
-    output_tok: u64,
-    chunks: u64,
     ttft: Pool,
     lag: Pool,
     cpu: Option<Nanos>,
-    rss: Option<u64>,
-    server: ServerSecond,
 }
 
 /// The seconds of a run.
@@ -126,10 +120,10 @@ impl Timeline {
     /// Adds a row and its record.
     pub fn add(&mut self, row: &Row, record: &StreamRecord) {
         let Some(due) = row.scheduled else { return };
-        self.at(due, |second| second.due += 1);
+        self.at(due, |second| second.counts.due += 1);
         if let (Some(sent), Some(lag)) = (record.sent, row.lag) {
             self.at(sent, |second| {
-                second.sent += 1;
+                second.counts.sent += 1;
                 second.lag.record(lag.0, 1);
             });
         }
@@ -137,18 +131,18 @@ impl Timeline {
         let (failed, was_sent) = (row.outcome.is_error(), record.sent.is_some());
         self.at(end, |second| {
             second.closed += u64::from(was_sent);
-            second.failed += u64::from(failed);
-            second.done += u64::from(!failed);
+            second.counts.failed += u64::from(failed);
+            second.counts.done += u64::from(!failed);
         });
         if let (Some(first), Reading::Value(ttft)) = (record.tokens.first(), Metric::Ttft.read(row))
         {
             self.at(first, |second| second.ttft.record(ttft, 1));
         }
         for at in record.tokens.arrivals() {
-            self.at(at, |second| second.chunks += 1);
+            self.at(at, |second| second.counts.chunks += 1);
         }
         spread(&record.tokens, row.output_tok.unwrap_or(0), record.close, |at, n| {
-            self.at(at, |second| second.output_tok += n);
+            self.at(at, |second| second.counts.output_tok += n);
         });
     }
 
@@ -173,14 +167,14 @@ impl Timeline {
     /// Notes that the client held so many bytes of RAM at `at`.
     pub fn memory(&mut self, at: Nanos, bytes: u64) {
         if let Some(open) = self.slot(at.0 / NS_PER_S) {
-            open.rss = open.rss.max(Some(bytes));
+            open.counts.client_rss = open.counts.client_rss.max(Some(bytes));
         }
     }
 
     /// Notes what the servers said of a second.
     pub fn server(&mut self, second: u64, said: ServerSecond) {
         if let Some(open) = self.slot(second) {
-            open.server = said;
+            open.counts.server = said;
         }
     }
 
@@ -194,7 +188,7 @@ impl Timeline {
         // Its line is written. What is in flight later must still come out right.
         let mut missed = Open::default();
         change(&mut missed);
-        self.in_flight = (self.in_flight + missed.sent).saturating_sub(missed.closed);
+        self.in_flight = (self.in_flight + missed.counts.sent).saturating_sub(missed.closed);
         self.late += 1;
     }
 
@@ -217,39 +211,31 @@ impl Timeline {
         let open = self.open.pop_front()?;
         let t_s = self.first;
         self.first += 1;
-        self.in_flight = (self.in_flight + open.sent).saturating_sub(open.closed);
+        self.in_flight = (self.in_flight + open.counts.sent).saturating_sub(open.closed);
         Some(Second {
             t_s,
-            due: open.due,
-            sent: open.sent,
-            done: open.done,
-            failed: open.failed,
             in_flight: self.in_flight,
-            output_tok: open.output_tok,
-            chunks: open.chunks,
             ttft: Ranks::of(&open.ttft),
             lag: Ranks::of(&open.lag),
             client_cpu: open.cpu.map(Nanos::as_secs_f64),
-            client_rss: open.rss,
-            server: open.server,
+            ..open.counts
         })
     }
 
     /// Takes the seconds that can no longer change, now that every request due before `settled` has
     /// ended.
     pub fn take_final(&mut self, settled: Nanos) -> Vec<Second> {
-        let until = (settled.since(MARGIN).0 / NS_PER_S).min(self.seen);
-        let mut seconds = std::mem::take(&mut self.given_up);
-        while self.first < until {
-            seconds.extend(self.next());
-        }
-        seconds
+        self.take_until((settled.since(MARGIN).0 / NS_PER_S).min(self.seen))
     }
 
     /// Takes all seconds that are left: the run is over. Repeats nothing when asked again.
     pub fn finish(&mut self) -> Vec<Second> {
+        self.take_until(self.seen)
+    }
+
+    fn take_until(&mut self, end: u64) -> Vec<Second> {
         let mut seconds = std::mem::take(&mut self.given_up);
-        while self.first < self.seen {
+        while self.first < end {
             seconds.extend(self.next());
         }
         seconds

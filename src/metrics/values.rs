@@ -3,23 +3,21 @@
 use hdrhistogram::Histogram;
 
 use super::pool::LARGEST;
-use crate::columns::Word;
+use crate::columns::words;
 
 /// Largest relative error of a percentile on the basis `histogram` (three significant digits).
 pub const HISTOGRAM_ERROR: f64 = 0.001;
 
-/// How percentiles were found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// From the values themselves.
-    Exact,
-    /// From a histogram, within [`HISTOGRAM_ERROR`].
-    Histogram,
-}
-
-impl Word for Basis {
-    const WORDS: &'static [(Self, &'static str)] =
-        &[(Self::Exact, "exact"), (Self::Histogram, "histogram")];
+words! {
+    /// How percentiles were found.
+    #[derive(Default)]
+    pub enum Basis {
+        /// From the values themselves.
+        #[default]
+        Exact = "exact",
+        /// From a histogram, within [`HISTOGRAM_ERROR`].
+        Histogram = "histogram",
+    }
 }
 
 /// Values by rank.

@@ -7,7 +7,7 @@
 use std::io::{self, Read, Write};
 
 use super::Row;
-use crate::columns::{Column, CsvRow, ReadError, read_lines, write_header, write_line};
+use crate::columns::{Column, CsvRow, ReadError, WriteFn, read_lines, write_header, write_line};
 
 /// Columns at the end that are there only where requests may be sent again: `attempts`.
 const OPTIONAL: usize = 1;
@@ -16,7 +16,7 @@ const OPTIONAL: usize = 1;
 #[derive(Debug)]
 pub struct RowWriter<W: Write> {
     out: W,
-    columns: &'static [Column<fn(&Row, &mut Vec<u8>)>],
+    columns: &'static [Column<WriteFn<Row>>],
     /// The line being written, used again.
     line: Vec<u8>,
 }

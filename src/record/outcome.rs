@@ -84,13 +84,13 @@ impl FromStr for Outcome {
     }
 }
 
-impl<U> WriteCell<U> for Outcome {
+impl<const U: u8> WriteCell<U> for Outcome {
     fn write(&self, line: &mut Vec<u8>) {
         shown(self, line);
     }
 }
 
-impl<U> ReadCell<U> for Outcome {
+impl<const U: u8> ReadCell<U> for Outcome {
     fn read(text: &str) -> Result<Self, &'static str> {
         read_value(text)
     }

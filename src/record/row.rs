@@ -6,45 +6,31 @@
 use std::sync::Arc;
 
 use super::{Outcome, ReaderPace, StreamRecord};
-use crate::columns::{Word, csv_row};
+use crate::columns::{csv_row, words};
 use crate::units::Nanos;
 
-/// Which part of the run a row belongs to, by its due time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Due before the measured window.
-    Warmup,
-    /// Due inside the measured window.
-    Measured,
+words! {
+    /// Which part of the run a row belongs to, by its due time.
+    pub enum Phase: "phase" {
+        /// Due before the measured window.
+        Warmup = "warmup",
+        /// Due inside the measured window.
+        Measured = "measured",
+    }
 }
 
-impl Word for Phase {
-    const WORDS: &'static [(Self, &'static str)] =
-        &[(Self::Warmup, "warmup"), (Self::Measured, "measured")];
-    const NONE: &'static str = "no phase";
-}
-
-/// Where `output_tok` comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenSource {
-    /// The server's final usage.
-    Usage,
-    /// The server's last running usage; no final one came.
-    Running,
-    /// A local tokenizer, on the whole text.
-    Tokenizer,
-    /// The number of token events: an estimate, since a chunk may carry several tokens.
-    Events,
-}
-
-impl Word for TokenSource {
-    const WORDS: &'static [(Self, &'static str)] = &[
-        (Self::Usage, "usage"),
-        (Self::Running, "running"),
-        (Self::Tokenizer, "tokenizer"),
-        (Self::Events, "events"),
-    ];
-    const NONE: &'static str = "no token source";
+words! {
+    /// Where `output_tok` comes from.
+    pub enum TokenSource: "token source" {
+        /// The server's final usage.
+        Usage = "usage",
+        /// The server's last running usage; no final one came.
+        Running = "running",
+        /// A local tokenizer, on the whole text.
+        Tokenizer = "tokenizer",
+        /// The number of token events: an estimate, since a chunk may carry several tokens.
+        Events = "events",
+    }
 }
 
 csv_row! {
@@ -195,6 +181,13 @@ impl Row {
             request_id: record.request_id.clone(),
             attempts: record.attempts,
         }
+    }
+
+    /// Whether each token event bore one token: the count is the number of events, and no estimate from it.
+    #[must_use]
+    pub fn has_token_per_event(&self, record: &StreamRecord) -> bool {
+        let counted = self.token_source.is_some_and(|source| source != TokenSource::Events);
+        counted && self.output_tok == Some(record.tokens.count())
     }
 }
 

@@ -4,7 +4,7 @@
 //! Exact for every event up to [`LIMIT`]; streams beyond it keep counting, and keep first and last,
 //! but their later gaps are no longer kept apart.
 
-use crate::columns::Word;
+use crate::columns::words;
 use crate::units::Nanos;
 
 /// Token events kept apart per stream: 4 MiB of gaps. The longest answer in any known trace has
@@ -14,20 +14,16 @@ pub(super) const LIMIT: usize = 1 << 20;
 /// Marks a gap too long for 32 bits of nanoseconds (4.29 s); its value is in `long`.
 const LONG: u32 = u32::MAX;
 
-/// What kind of text a token event carried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `content`, `text` or `refusal`.
-    Content,
-    /// `reasoning` or `reasoning_content`.
-    Reasoning,
-    /// A tool-call fragment with a name or arguments.
-    Tool,
-}
-
-impl Word for Kind {
-    const WORDS: &'static [(Self, &'static str)] =
-        &[(Self::Content, "content"), (Self::Reasoning, "reasoning"), (Self::Tool, "tool")];
+words! {
+    /// What kind of text a token event carried.
+    pub enum Kind {
+        /// `content`, `text` or `refusal`.
+        Content = "content",
+        /// `reasoning` or `reasoning_content`.
+        Reasoning = "reasoning",
+        /// A tool-call fragment with a name or arguments.
+        Tool = "tool",
+    }
 }
 
 /// Arrival times of the token events of one stream.

@@ -2,11 +2,9 @@
 //!
 //! Lines of a stream stand together, in order, when it has ended. Deliberately absent: the text of anything.
 
-use std::path::PathBuf;
-
 use super::line_file::{LineFile, RecorderError};
-use crate::columns::{CsvRow, csv_row, write_header, write_line};
-use crate::record::{Kind, Row, StreamRecord, TokenSource};
+use crate::columns::{CsvRow, csv_row};
+use crate::record::{Kind, Row, StreamRecord};
 use crate::units::Nanos;
 
 csv_row! {
@@ -26,43 +24,31 @@ csv_row! {
     }
 }
 
-/// The file.
-#[derive(Debug)]
-pub(super) struct ChunksFile(LineFile);
-
-impl ChunksFile {
-    pub(super) fn create(path: PathBuf) -> Result<Self, RecorderError> {
-        LineFile::create(path, |line| write_header(ChunkRow::COLUMNS, line)).map(Self)
+/// Writes the token events of a stream.
+pub(super) fn write_chunks(
+    file: &mut LineFile,
+    row: &Row,
+    record: &StreamRecord,
+) -> Result<(), RecorderError> {
+    let tokens = &record.tokens;
+    let one_each = row.has_token_per_event(record);
+    let mut steps = tokens.running_steps();
+    let mut kinds = tokens.kinds();
+    let mut delays = tokens.rx_delays();
+    for t in tokens.arrivals() {
+        let chunk = ChunkRow {
+            row: row.row,
+            t,
+            rx_delay: delays.next().flatten(),
+            tokens: match &mut steps {
+                Some(steps) => steps.next(),
+                None => one_each.then_some(1),
+            },
+            kind: kinds.next(),
+        };
+        file.write_row(ChunkRow::COLUMNS, &chunk)?;
     }
-
-    /// Writes the token events of a stream.
-    pub(super) fn write(&mut self, row: &Row, record: &StreamRecord) -> Result<(), RecorderError> {
-        let tokens = &record.tokens;
-        // One token each where the server's own count is the number of events.
-        let counted = row.token_source.is_some_and(|source| source != TokenSource::Events);
-        let one_each = counted && row.output_tok == Some(tokens.count());
-        let mut steps = tokens.running_steps();
-        let mut kinds = tokens.kinds();
-        let mut delays = tokens.rx_delays();
-        for t in tokens.arrivals() {
-            let chunk = ChunkRow {
-                row: row.row,
-                t,
-                rx_delay: delays.next().flatten(),
-                tokens: match &mut steps {
-                    Some(steps) => steps.next(),
-                    None => one_each.then_some(1),
-                },
-                kind: kinds.next(),
-            };
-            self.0.write(|line| write_line(ChunkRow::COLUMNS, &chunk, line))?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn flush(&mut self) -> Result<(), RecorderError> {
-        self.0.flush()
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -73,7 +59,7 @@ mod tests {
     fn lines(usage: Option<u64>, running: &[Option<u64>]) -> Vec<String> {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("chunks.csv");
-        let mut file = ChunksFile::create(path.clone()).expect("space");
+        let mut file = LineFile::create(path.clone(), ChunkRow::COLUMNS).expect("space");
         let mut record = StreamRecord {
             row: 7,
             http_status: Some(200),
@@ -86,7 +72,7 @@ mod tests {
         for ((i, kind), running) in kinds.into_iter().enumerate().zip(running) {
             record.tokens.push(Nanos(1_500_000 * (i as u64 + 1)), kind, *running);
         }
-        file.write(&Row::of(&record, Nanos::ZERO), &record).expect("space");
+        write_chunks(&mut file, &Row::of(&record, Nanos::ZERO), &record).expect("space");
         file.flush().expect("space");
         let text = std::fs::read_to_string(path).expect("the file");
         text.lines().skip(1).map(str::to_owned).collect()

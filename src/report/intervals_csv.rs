@@ -12,15 +12,14 @@ use std::sync::Arc;
 
 use super::line_file::{LineFile, RecorderError};
 use crate::columns::{
-    BadCell, Cells, CsvRow, ReadCell, ReadError, Word, WriteCell, csv_row, number, read_lines,
-    write_header, write_line,
+    Cells, CsvRow, NO_SUCH_VALUE, ReadCell, ReadError, Word, WriteCell, csv_row, number, read_lines,
 };
 use crate::metrics::{Basis, INTERVAL_S, Interval, IntervalPhase, Pool, Quantity, Squares};
 use crate::units::Nanos;
 
 csv_row! {
     /// A line as it stands in the file.
-    #[derive(Debug)]
+    #[derive(Debug, Default)]
     pub struct IntervalRow {
         /// Where the interval begins, from the start of the run; of metric `window`, the measured window.
         pub from: String => "from_s" in S,
@@ -53,7 +52,7 @@ csv_row! {
 #[derive(Debug, Default)]
 pub struct Buckets(BTreeMap<u64, u64>);
 
-impl<U> WriteCell<U> for Buckets {
+impl<const U: u8> WriteCell<U> for Buckets {
     fn write(&self, line: &mut Vec<u8>) {
         for (place, (floor, count)) in self.0.iter().enumerate() {
             if place > 0 {
@@ -66,70 +65,47 @@ impl<U> WriteCell<U> for Buckets {
     }
 }
 
-impl<U> ReadCell<U> for Buckets {
+impl<const U: u8> ReadCell<U> for Buckets {
     fn read(text: &str) -> Result<Self, &'static str> {
         let pairs = text.split_ascii_whitespace().map(|pair| {
             let (floor, count) = pair.split_once(':')?;
             Some((floor.parse().ok()?, count.parse().ok()?))
         });
-        pairs.collect::<Option<_>>().map(Self).ok_or("no such value")
+        pairs.collect::<Option<_>>().map(Self).ok_or(NO_SUCH_VALUE)
     }
 }
 
 /// The metric of the line that says where the measured window begins.
 const WINDOW: &str = "window";
 
-/// The file.
-#[derive(Debug)]
-pub(super) struct IntervalsFile(LineFile);
+/// Creates the file, and says where the measured window begins.
+pub(super) fn create(path: PathBuf, warmup: Nanos) -> Result<LineFile, RecorderError> {
+    let mut file = LineFile::create(path, IntervalRow::COLUMNS)?;
+    let (from, metric) = (warmup.to_string(), WINDOW.to_owned());
+    let window = IntervalRow { from, metric, ..IntervalRow::default() };
+    file.write_row(IntervalRow::COLUMNS, &window)?;
+    file.flush()?;
+    Ok(file)
+}
 
-impl IntervalsFile {
-    pub(super) fn create(path: PathBuf, warmup: Nanos) -> Result<Self, RecorderError> {
-        let mut file =
-            Self(LineFile::create(path, |line| write_header(IntervalRow::COLUMNS, line))?);
-        file.write_row(&IntervalRow {
-            from: warmup.to_string(),
-            to: None,
-            class: None,
-            phase: IntervalPhase::Measured,
-            metric: WINDOW.to_owned(),
-            basis: None,
-            n: None,
-            sum: None,
-            squares: None,
-            min: None,
-            max: None,
-            buckets: Buckets::default(),
-        })?;
-        file.flush()?;
-        Ok(file)
-    }
-
-    pub(super) fn write(&mut self, interval: Interval) -> Result<(), RecorderError> {
-        let Pool { n, sum, squares, bounds, buckets } = interval.pool;
-        self.write_row(&IntervalRow {
-            from: (interval.index * INTERVAL_S).to_string(),
-            to: Some((interval.index + 1) * INTERVAL_S),
-            class: interval.class,
-            phase: interval.phase,
-            metric: interval.quantity.word().to_owned(),
-            basis: Some(if interval.exact { Basis::Exact } else { Basis::Histogram }),
-            n: Some(n),
-            sum: bounds.map(|_| sum),
-            squares: squares.0.filter(|_| bounds.is_some()),
-            min: bounds.map(|(least, _)| least),
-            max: bounds.map(|(_, most)| most),
-            buckets: Buckets(buckets),
-        })
-    }
-
-    fn write_row(&mut self, row: &IntervalRow) -> Result<(), RecorderError> {
-        self.0.write(|line| write_line(IntervalRow::COLUMNS, row, line))
-    }
-
-    pub(super) fn flush(&mut self) -> Result<(), RecorderError> {
-        self.0.flush()
-    }
+/// Writes a piece.
+pub(super) fn write_interval(file: &mut LineFile, interval: Interval) -> Result<(), RecorderError> {
+    let Pool { n, sum, squares, bounds, buckets } = interval.pool;
+    let row = IntervalRow {
+        from: (interval.index * INTERVAL_S).to_string(),
+        to: Some((interval.index + 1) * INTERVAL_S),
+        class: interval.class,
+        phase: interval.phase,
+        metric: interval.quantity.word().to_owned(),
+        basis: Some(if interval.exact { Basis::Exact } else { Basis::Histogram }),
+        n: Some(n),
+        sum: bounds.map(|_| sum),
+        squares: squares.0.filter(|_| bounds.is_some()),
+        min: bounds.map(|(least, _)| least),
+        max: bounds.map(|(_, most)| most),
+        buckets: Buckets(buckets),
+    };
+    file.write_row(IntervalRow::COLUMNS, &row)
 }
 
 /// A line of the file.
@@ -148,30 +124,31 @@ pub(super) fn read_intervals<R: Read>(
     read_lines(input, "an intervals.csv", IntervalRow::COLUMNS, 0, read_piece)
 }
 
-fn read_piece(cells: &mut Cells<'_>) -> Result<Piece, BadCell> {
+fn read_piece(cells: &mut Cells<'_>) -> Result<Piece, ReadError> {
     let row = IntervalRow::read(cells)?;
-    let from = Nanos::parse_seconds(&row.from).map_err(|_| BadCell::of("from_s"))?;
+    let bad = |column| cells.bad(column, NO_SUCH_VALUE);
+    let from = Nanos::parse_seconds(&row.from).map_err(|_| bad("from_s"))?;
     if row.metric == WINDOW {
         return Ok(Piece::Window(from));
     }
     let buckets = row.buckets.0;
-    let mut pool = Pool::count(row.n.ok_or(BadCell::of("n"))?);
+    let mut pool = Pool::count(row.n.ok_or_else(|| bad("n"))?);
     if let Some(least) = row.min {
         // A histogram that does not hold as many values as it says is no histogram.
         let held = buckets.values().try_fold(0_u64, |sum, count| sum.checked_add(*count));
         if held != Some(pool.n) {
-            return Err(BadCell::of("n"));
+            return Err(bad("n"));
         }
-        pool.sum = row.sum.ok_or(BadCell::of("sum_ns"))?;
+        pool.sum = row.sum.ok_or_else(|| bad("sum_ns"))?;
         pool.squares = Squares(row.squares);
-        pool.bounds = Some((least, row.max.ok_or(BadCell::of("max_ns"))?));
+        pool.bounds = Some((least, row.max.ok_or_else(|| bad("max_ns"))?));
     }
     pool.buckets = buckets;
     Ok(Piece::Interval(Interval {
         index: from.0 / Nanos::from_secs(INTERVAL_S).0,
         class: row.class,
         phase: row.phase,
-        quantity: Quantity::parse(&row.metric).ok_or(BadCell::of("metric"))?,
+        quantity: Quantity::parse(&row.metric).ok_or_else(|| bad("metric"))?,
         exact: row.basis == Some(Basis::Exact),
         pool,
     }))
@@ -180,12 +157,13 @@ fn read_piece(cells: &mut Cells<'_>) -> Result<Piece, BadCell> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns::write_header;
 
     #[test]
     fn a_piece_read_back_equals_the_piece_written() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("intervals.csv");
-        let mut file = IntervalsFile::create(path.clone(), Nanos(1_000_000_001)).expect("space");
+        let mut file = create(path.clone(), Nanos(1_000_000_001)).expect("space");
         let mut pool = Pool::default();
         for value in [5, 10_000_000, 10_000_001, u64::MAX, u64::MAX] {
             pool.record(value, 2);
@@ -204,7 +182,7 @@ mod tests {
             piece(None, IntervalPhase::Drain, Quantity::Wasted, Pool::count(12)),
         ];
         for piece in &pieces {
-            file.write(piece.clone()).expect("space");
+            write_interval(&mut file, piece.clone()).expect("space");
         }
         file.flush().expect("space");
         let bytes = std::fs::read(path).expect("the file");

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::whole_lines::WholeLines;
+use crate::columns::{Column, write_header, write_line};
 
 /// While the file takes none, so many bytes wait for it to recover; later lines are not kept.
 const WAITING_LIMIT_BYTES: usize = 16 << 20;
@@ -26,14 +27,23 @@ pub struct LineFile {
 }
 
 impl LineFile {
-    /// Creates the file with the header that is written into the buffer; refuses one that exists.
-    pub fn create(path: PathBuf, header: impl FnOnce(&mut Vec<u8>)) -> Result<Self, RecorderError> {
+    /// Creates the file with its header; refuses one that exists.
+    pub fn create<F>(path: PathBuf, columns: &[Column<F>]) -> Result<Self, RecorderError> {
         let cannot = |source| RecorderError::Create { path: path.clone(), source };
         let mut lines = WholeLines::new(File::create_new(&path).map_err(cannot)?);
         let mut line = Vec::new();
-        header(&mut line);
+        write_header(columns, &mut line);
         lines.write_all(&line).and_then(|()| lines.flush()).map_err(cannot)?;
         Ok(Self { path, lines, line })
+    }
+
+    /// Adds the line of a row.
+    pub fn write_row<R, F: Fn(&R, &mut Vec<u8>)>(
+        &mut self,
+        columns: &[Column<F>],
+        row: &R,
+    ) -> Result<(), RecorderError> {
+        self.write(|line| write_line(columns, row, line))
     }
 
     /// Adds the line that is written into the buffer.

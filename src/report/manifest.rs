@@ -1,7 +1,7 @@
 //! `run.json`: what was run, where, with what, and what came of it, for whoever finds the folder later.
 //!
 //! Never in it: a host name, an absolute path, a key, a header value, a prompt, the user part or query
-//! of a URL. Everything passes through [`redact`](super::redact) when the manifest is written: of
+//! of a URL. Everything passes through [`redact`](crate::redact) when the manifest is written: of
 //! secrets, only a key or prompt in a field of its own in another room's JSON would not be seen.
 
 use std::collections::BTreeMap;

@@ -7,12 +7,13 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use super::chunks_csv::ChunksFile;
+use super::chunks_csv::{ChunkRow, write_chunks};
 use super::folder::Folder;
-use super::intervals_csv::IntervalsFile;
-use super::line_file::{ROWS_WAITING_LIMIT, RecorderError};
-use super::timeline_csv::TimelineFile;
+use super::intervals_csv::{self, write_interval};
+use super::line_file::{LineFile, ROWS_WAITING_LIMIT, RecorderError};
+use super::timeline_csv::{TIMELINE_COLUMNS, write_second};
 use super::whole_lines::WholeLines;
+use crate::columns::CsvRow;
 use crate::metrics::timeline::{HELD_LIMIT, Second, ServerSecond, Timeline};
 use crate::metrics::{Interval, Metrics, Summary, Window};
 use crate::record::csv::RowWriter;
@@ -55,9 +56,11 @@ struct Files {
     rows: RowWriter<WholeLines>,
     waiting: u32,
     rows_written: Nanos,
-    intervals: IntervalsFile,
-    timeline: TimelineFile,
-    chunks: Option<ChunksFile>,
+    intervals: LineFile,
+    timeline: LineFile,
+    chunks: Option<LineFile>,
+    /// Nanoseconds since 1970 at `t0`.
+    t0_utc_ns: Option<i128>,
 }
 
 /// What a second of the timeline counts of what went to and fro.
@@ -97,15 +100,16 @@ impl Files {
         let file = File::create_new(&path).map_err(cannot)?;
         let mut rows = RowWriter::new(WholeLines::new(file), attempts).map_err(cannot)?;
         rows.flush().map_err(cannot)?;
-        let chunks = chunks.then(|| ChunksFile::create(folder.file(CHUNKS))).transpose()?;
+        let chunks = chunks.then(|| LineFile::create(folder.file(CHUNKS), ChunkRow::COLUMNS));
         Ok(Self {
             path,
             rows,
             waiting: 0,
             rows_written: Nanos::ZERO,
-            intervals: IntervalsFile::create(folder.file(INTERVALS), warmup)?,
-            timeline: TimelineFile::create(folder.file(TIMELINE))?,
-            chunks,
+            intervals: intervals_csv::create(folder.file(INTERVALS), warmup)?,
+            timeline: LineFile::create(folder.file(TIMELINE), TIMELINE_COLUMNS)?,
+            chunks: chunks.transpose()?,
+            t0_utc_ns: None,
         })
     }
 
@@ -115,7 +119,7 @@ impl Files {
         }
         self.rows.write(row).map_err(|error| self.error(error))?;
         self.waiting += 1;
-        self.chunks.as_mut().map_or(Ok(()), |chunks| chunks.write(row, record))
+        self.chunks.as_mut().map_or(Ok(()), |chunks| write_chunks(chunks, row, record))
     }
 
     fn flush_rows(&mut self) -> Result<(), RecorderError> {
@@ -131,11 +135,12 @@ impl Files {
     /// other from being written.
     fn flush(&mut self, pieces: Vec<Interval>) -> Result<(), RecorderError> {
         let rows = self.flush_rows();
-        let pieces = pieces.into_iter().try_for_each(|piece| self.intervals.write(piece));
+        let pieces =
+            pieces.into_iter().try_for_each(|piece| write_interval(&mut self.intervals, piece));
         rows.and(pieces)
             .and(self.intervals.flush())
             .and(self.timeline.flush())
-            .and(self.chunks.as_mut().map_or(Ok(()), ChunksFile::flush))
+            .and(self.chunks.as_mut().map_or(Ok(()), LineFile::flush))
     }
 
     fn error(&self, source: std::io::Error) -> RecorderError {
@@ -175,7 +180,7 @@ impl Recorder {
     /// Says when `t0` was, in nanoseconds since 1970.
     pub fn starts(&mut self, t0_utc_ns: i128) {
         if let Some(files) = &mut self.files {
-            files.timeline.starts(t0_utc_ns);
+            files.t0_utc_ns = Some(t0_utc_ns);
         }
     }
 
@@ -218,7 +223,8 @@ impl Recorder {
                 .map(|second| SecondCount { sent: second.sent, output_tok: second.output_tok }),
         );
         let Some(files) = &mut self.files else { return Ok(()) };
-        seconds.iter().try_for_each(|second| files.timeline.write(second))
+        let (file, t0) = (&mut files.timeline, files.t0_utc_ns);
+        seconds.iter().try_for_each(|second| write_second(file, t0, second))
     }
 
     /// Hands to the operating system what has waited long enough; `now` is any time that does not run

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::line_file::{LineFile, RecorderError};
 use super::timeline_csv::utc_ms;
-use crate::columns::{columns, write_header, write_line};
+use crate::columns::columns;
 
 /// A figure, and which reading it is of.
 #[derive(Debug)]
@@ -56,8 +56,7 @@ pub struct ServerSample {
 impl ServerFile {
     /// Creates the file with its header; refuses one that exists.
     pub fn create(path: PathBuf) -> Result<Self, RecorderError> {
-        let file = LineFile::create(path, |line| write_header(SERVER_COLUMNS, line))?;
-        Ok(Self { file })
+        Ok(Self { file: LineFile::create(path, SERVER_COLUMNS)? })
     }
 
     /// Adds the figures of one reading, `t_s` after the start of the run (before it: below zero), which was
@@ -72,8 +71,7 @@ impl ServerFile {
         #[expect(clippy::cast_possible_truncation, reason = "a run is no centuries long")]
         let utc = utc_ms(t0_utc_ns + (t_s * 1e9) as i128);
         for sample in samples {
-            let row = ServerLine { t_s, utc: &utc, target, sample };
-            self.file.write(|line| write_line(SERVER_COLUMNS, &row, line))?;
+            self.file.write_row(SERVER_COLUMNS, &ServerLine { t_s, utc: &utc, target, sample })?;
         }
         Ok(())
     }

@@ -4,10 +4,8 @@
 //! Other sources' figures may be added as columns at the end. Deliberately absent: a clock; the wall
 //! time of `t0` is handed in.
 
-use std::path::PathBuf;
-
 use super::line_file::{LineFile, RecorderError};
-use crate::columns::{columns, write_header, write_line};
+use crate::columns::columns;
 use crate::metrics::timeline::Second;
 use crate::units::NS_PER_S;
 
@@ -63,34 +61,17 @@ columns! {
     }
 }
 
-/// The file.
-#[derive(Debug)]
-pub(super) struct TimelineFile {
-    file: LineFile,
-    /// Nanoseconds since 1970 at `t0`.
+/// Writes a second; `t0` was at `t0_utc_ns` nanoseconds since 1970.
+pub(super) fn write_second(
+    file: &mut LineFile,
     t0_utc_ns: Option<i128>,
-}
-
-impl TimelineFile {
-    pub(super) fn create(path: PathBuf) -> Result<Self, RecorderError> {
-        let file = LineFile::create(path, |line| write_header(TIMELINE_COLUMNS, line))?;
-        Ok(Self { file, t0_utc_ns: None })
-    }
-
-    /// Says when `t0` was.
-    pub(super) fn starts(&mut self, t0_utc_ns: i128) {
-        self.t0_utc_ns = Some(t0_utc_ns);
-    }
-
-    pub(super) fn write(&mut self, second: &Second) -> Result<(), RecorderError> {
-        let begin = |t0: i128| t0 + i128::from(second.t_s) * i128::from(NS_PER_S);
-        let row = TimelineLine { second, utc: self.t0_utc_ns.map(begin).map(utc_ms) };
-        self.file.write(|line| write_line(TIMELINE_COLUMNS, &row, line))
-    }
-
-    pub(super) fn flush(&mut self) -> Result<(), RecorderError> {
-        self.file.flush()
-    }
+    second: &Second,
+) -> Result<(), RecorderError> {
+    let begin = |t0: i128| t0 + i128::from(second.t_s) * i128::from(NS_PER_S);
+    file.write_row(
+        TIMELINE_COLUMNS,
+        &TimelineLine { second, utc: t0_utc_ns.map(begin).map(utc_ms) },
+    )
 }
 
 /// Nanoseconds since 1970 as a date and time to the millisecond; empty beyond what dates can say.
@@ -107,11 +88,10 @@ mod tests {
     fn a_second_is_a_line_with_empty_cells_for_what_is_not_known() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("timeline.csv");
-        let mut file = TimelineFile::create(path.clone()).expect("space");
-        file.starts(1_796_040_000_250_000_000);
+        let mut file = LineFile::create(path.clone(), TIMELINE_COLUMNS).expect("space");
         let second = Second { t_s: 3, due: 2, client_cpu: Some(0.25), ..Second::default() };
         let second = Second { client_rss: Some(12_345_678), ..second };
-        file.write(&second).expect("space");
+        write_second(&mut file, Some(1_796_040_000_250_000_000), &second).expect("space");
         file.flush().expect("space");
         let text = std::fs::read_to_string(path).expect("the file");
         assert_eq!(

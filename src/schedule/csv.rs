@@ -34,7 +34,7 @@ columns! {
 
 struct Blocks<'a>(&'a Request);
 
-impl<U> WriteCell<U> for Blocks<'_> {
+impl<const U: u8> WriteCell<U> for Blocks<'_> {
     fn write(&self, line: &mut Vec<u8>) {
         for (at, block) in self.0.prefix.iter().flat_map(|prefix| &prefix.blocks).enumerate() {
             if at > 0 {

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Planned;
-use super::csv::RowText;
+use super::csv::PLAN_COLUMNS;
+use crate::columns::{write_header, write_line};
 use crate::trace::{Fnv, OutputSum};
 use crate::units::Nanos;
 
@@ -90,7 +91,8 @@ pub struct PlanFacts {
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) facts: PlanFacts,
-    text: RowText,
+    /// A row as text, in a buffer that is used again.
+    line: Vec<u8>,
     hash: Fnv,
     /// Sessions with planned rows, where an end can cut them, and until it has. All of them, since any may go on
     /// after it; so each is but a number of 64 bits.
@@ -100,13 +102,10 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn new(can_cut: bool) -> Self {
         let mut hash = Fnv::default();
-        hash.write(super::csv::HEADER.as_bytes());
-        Self {
-            facts: PlanFacts::default(),
-            text: RowText::default(),
-            hash,
-            sessions: can_cut.then(HashSet::new),
-        }
+        let mut line = Vec::new();
+        write_header(PLAN_COLUMNS, &mut line);
+        hash.write(&line);
+        Self { facts: PlanFacts::default(), line, hash, sessions: can_cut.then(HashSet::new) }
     }
 
     /// Counts a row that will be sent.
@@ -126,7 +125,9 @@ impl Tally {
         if let (Some(sessions), Some(session)) = (&mut self.sessions, &request.session) {
             sessions.insert(Fnv::of(session.as_bytes()).0);
         }
-        self.hash.write(self.text.of(planned));
+        self.line.clear();
+        write_line(PLAN_COLUMNS, planned, &mut self.line);
+        self.hash.write(&self.line);
     }
 
     /// Counts a row inside the window that the limit or the duration cut off.

@@ -7,29 +7,21 @@
 
 use std::io::{BufWriter, Read, Write};
 
-use crate::columns::{CsvRow, ReadError, Word, csv_row, read_lines, write_header, write_line};
+use crate::columns::{CsvRow, ReadError, csv_row, read_lines, words, write_header, write_line};
 use crate::units::Nanos;
 
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// Answered in full.
-    Done,
-    /// The client went away, or the server was stopped.
-    Cancelled,
-    /// Answered with an error.
-    Refused,
-    /// Ended early by a fault.
-    Broken,
-}
-
-impl Word for Ended {
-    const WORDS: &'static [(Self, &'static str)] = &[
-        (Self::Done, "done"),
-        (Self::Cancelled, "cancelled"),
-        (Self::Refused, "refused"),
-        (Self::Broken, "broken"),
-    ];
+words! {
+    /// How a request ended.
+    pub enum Ended {
+        /// Answered in full.
+        Done = "done",
+        /// The client went away, or the server was stopped.
+        Cancelled = "cancelled",
+        /// Answered with an error.
+        Refused = "refused",
+        /// Ended early by a fault.
+        Broken = "broken",
+    }
 }
 
 csv_row! {
@@ -80,12 +72,16 @@ pub enum TruthError {
     Io(#[from] std::io::Error),
 }
 
-/// Columns at the end that logs of older servers lack: `fault`.
-const OPTIONAL: usize = 1;
-
-/// Reads a truth log back.
+/// Reads a truth log back. One that was not flushed yet has no header, and those of older servers lack `fault`:
+/// no column is asked for before there is a row.
 pub fn read(input: impl Read) -> Result<Vec<TruthRow>, TruthError> {
-    let rows = read_lines(input, "a truth log", TruthRow::COLUMNS, OPTIONAL, TruthRow::read)?;
+    let rows = read_lines(
+        input,
+        "a truth log",
+        TruthRow::COLUMNS,
+        TruthRow::COLUMNS.len(),
+        TruthRow::read,
+    )?;
     rows.map(|row| row.map_err(unread)).collect()
 }
 

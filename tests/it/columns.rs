@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use underfire::cli::watch_columns;
-use underfire::columns::{Column, CsvRow};
+use underfire::columns::{Column, CsvRow, Word};
 use underfire::record::Row;
 use underfire::report::{ChunkRow, IntervalRow, SERVER_COLUMNS, SUMMARY_COLUMNS, TIMELINE_COLUMNS};
 use underfire::schedule::PLAN_COLUMNS;
@@ -28,7 +28,7 @@ fn section<F>(page: &mut String, file: &str, what: &str, columns: &[Column<F>]) 
         let (meaning, empty) = (column.meaning(), column.empty().trim_end_matches('.'));
         assert!(meaning.ends_with('.'), "{file}: `{}` has no sentence: {meaning}", column.name);
         let meaning = meaning.trim_end_matches('.');
-        writeln!(page, "| `{}` | {} | {meaning} | {empty} |", column.name, column.unit)
+        writeln!(page, "| `{}` | {} | {meaning} | {empty} |", column.name, column.unit.word())
             .expect("memory takes text");
     }
 }

@@ -42,7 +42,7 @@ fn lag_decides_by_its_own_limits_and_by_those_on_ttft() {
     let check = |lag_ms, facts, limited, warned| {
         let verdict = judged(lag_ms, 20, 0, Outcome::Ok, facts);
         let found = (verdict.is_limited(), !verdict.warnings.is_empty());
-        assert_eq!(found, (limited, warned), "{lag_ms} ms: {}", verdict.to_string());
+        assert_eq!(found, (limited, warned), "{lag_ms} ms: {verdict}");
     };
     check(1, none, false, false);
     check(6, none, false, true);
@@ -140,7 +140,7 @@ fn workers_that_wake_late_and_what_is_nearly_used_up_are_told() {
     let figures = ClientFigures { record_wait_ms: Some(1_234.5), ..ClientFigures::default() };
     let facts = HealthFacts { figures, ..HealthFacts::default() };
     assert_eq!(
-        judged(0, 20, 0, Outcome::Ok, facts).words(),
+        judged(0, 20, 0, Outcome::Ok, facts).to_string(),
         "ok (its workers stood still, since what they had measured was not written in time (1234 ms in all))"
     );
 }

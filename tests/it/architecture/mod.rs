@@ -123,7 +123,10 @@ fn rooms_import_only_along_the_arrows() {
         let mut named = source.rooms_named();
         named.retain(|named| {
             let is_room = arrows.contains_key(named.as_str());
-            is_room && named != room && !LEAVES.contains(&named.as_str()) && !allowed.contains(&named.as_str())
+            is_room
+                && named != room
+                && !LEAVES.contains(&named.as_str())
+                && !allowed.contains(&named.as_str())
         });
         named.into_iter().map(|named| format!("{room} -> {named}")).collect()
     });

@@ -1,6 +1,8 @@
-//! `summary.csv`: one line per metric and scope, with a fixed header.
+//! The summary for programs: `summary.csv`, one line per metric and scope with a fixed header, and the same
+//! lines as JSON with what the console adds to them.
 //!
-//! A value that does not apply is an empty cell: never 0, NaN or inf.
+//! A value that does not apply is an empty cell, or `null`: never 0, NaN or inf. Deliberately absent: rounding
+//! in JSON, and anything there that `run.json` holds already.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,9 +10,11 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::folder::{WriteError, replace_file};
-use crate::columns::unit::Plain;
-use crate::columns::{Column, Word, WriteCell, columns, write_cells, write_header};
-use crate::metrics::{Percentile, Summary, SummaryLine, Unit};
+use super::manifest::{WindowFacts, outcome_counts};
+use super::run_facts::RunFacts;
+use crate::columns::{Column, PLAIN, Unit, Word, WriteCell, columns, write_cells, write_header};
+use crate::metrics::{Percentile, Summary, SummaryLine};
+use crate::redact::redact_text;
 
 /// A cell of a line, before it is written as CSV or as JSON.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +84,8 @@ pub fn write_summary<W: Write>(summary: &Summary, mut out: W) -> std::io::Result
     write_header(SUMMARY_COLUMNS, &mut text);
     for line in &summary.lines {
         write_cells(SUMMARY_COLUMNS, &mut text, |column, text| match (column.cell)(line) {
-            Text(name) => WriteCell::<Plain>::write(&name, text),
-            Count(n) => WriteCell::<Plain>::write(&n, text),
+            Text(name) => WriteCell::<PLAIN>::write(&name, text),
+            Count(n) => WriteCell::<PLAIN>::write(&n, text),
             Number(value) => text.extend_from_slice(number(line.unit, value).as_bytes()),
         });
     }
@@ -94,8 +98,28 @@ pub fn save_summary(summary: &Summary, path: &Path) -> Result<(), WriteError> {
     replace_file(path, |out| write_summary(summary, out))
 }
 
+/// The summary of a run, as one JSON object.
+#[must_use]
+pub fn summary_json(summary: &Summary, facts: &RunFacts) -> Value {
+    let notices: Vec<String> = facts.notices.iter().map(|notice| redact_text(notice)).collect();
+    json!({
+        "name": facts.name,
+        "target": facts.target,
+        "model": facts.model,
+        "folder": facts.folder,
+        "interrupted": facts.interrupted,
+        "stopped": facts.stopped,
+        "window": WindowFacts::of(summary),
+        "outcomes": outcome_counts(&summary.all),
+        "resent": summary.all.resent,
+        "calibration": facts.own_error,
+        "notices": notices,
+        "summary": summary.lines.iter().map(line_json).collect::<Vec<_>>(),
+    })
+}
+
 /// A line with the columns as keys, unrounded; what does not apply is `null`.
-pub(super) fn line_json(line: &SummaryLine) -> Value {
+fn line_json(line: &SummaryLine) -> Value {
     let entry = |column: &Column<fn(&SummaryLine) -> Figure<'_>>| {
         let value = match (column.cell)(line) {
             Text(name) => json!(name),
@@ -206,5 +230,19 @@ mod tests {
         assert_eq!(number(Unit::TokS, Some(1.0 / 3.0)), "0.333333");
         assert_eq!(number(Unit::TokS, Some(f64::NAN)), "");
         assert_eq!(number(Unit::TokS, Some(f64::INFINITY)), "");
+    }
+
+    #[test]
+    fn every_column_is_a_key_and_what_is_not_known_is_null() {
+        let summary = Metrics::new(Window::default()).finish();
+        let json = summary_json(&summary, &RunFacts::default());
+        let first = &json["summary"][0];
+        assert_eq!(first["metric"], "lag_ms");
+        assert_eq!(
+            (&first["n"], &first["p99"], &first["censored"]),
+            (&json!(0), &Value::Null, &json!(0))
+        );
+        assert_eq!(first.as_object().expect("an object").len(), SUMMARY_COLUMNS.len());
+        assert_eq!(json["stopped"], Value::Null);
     }
 }
