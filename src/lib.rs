@@ -14,6 +14,7 @@
 //! | room | what it is for |
 //! |---|---|
 //! | [`units`] | exact time and speed, as integers |
+//! | [`random`] | numbers that depend on a key and a place alone |
 //! | [`clock`] | the only place that reads time; real or virtual |
 //! | [`descriptors`] | as many file descriptors as the system allows, ready before `t0` |
 //! | [`trace`] | what was asked, and when: rows, and the files they come from |
@@ -61,6 +62,7 @@ pub mod descriptors;
 pub mod lab;
 pub mod metrics;
 pub mod prompt;
+pub mod random;
 pub mod record;
 pub mod replay;
 pub mod report;

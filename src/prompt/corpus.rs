@@ -12,12 +12,11 @@ mod entry;
 use std::io;
 use std::path::Path;
 
-use rand_chacha::ChaCha8Rng;
-use rand_core::{Rng, SeedableRng};
 use serde_json::value::RawValue;
 
 use self::entry::{Fault, entry};
 use super::whole_file;
+use crate::random::Random;
 use crate::trace::Content;
 
 /// The largest file of prompts.
@@ -162,7 +161,7 @@ impl Corpus {
     pub fn shuffled(mut self, seed: u64) -> Self {
         let count = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         let mut order: Vec<u32> = (0..count).collect();
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut random = Random::seeded(seed);
         for last in (1..order.len()).rev() {
             // The bias of the remainder is below 2^-32.
             let pick = random.next_u64() % (last as u64 + 1);

@@ -18,14 +18,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rand_chacha::ChaCha8Rng;
-use rand_core::{Rng, SeedableRng};
 use serde_json::value::RawValue;
 
 use self::corpus::Corpus;
 use self::vocabulary::Pieces;
 pub use self::vocabulary::{COMMON_IDS, Fit, SLOTS, Vocabulary};
 pub use self::words::CANDIDATES;
+use crate::random::Random;
 use crate::schedule::Fnv;
 use crate::trace::{Content, Request};
 
@@ -165,13 +164,8 @@ impl Prompter {
 
     /// The pieces at `places` of the text that `origin` and `id` stand for.
     fn draw(&self, origin: Origin, id: u64, places: Range<u32>, out: &mut Out<'_>) {
-        let mut key = [0; 32];
-        for (place, part) in key.chunks_exact_mut(8).zip([self.seed, self.salt, origin as u64, id])
-        {
-            place.copy_from_slice(&part.to_le_bytes());
-        }
-        let mut random = ChaCha8Rng::from_seed(key);
-        random.set_word_pos(u128::from(places.start / PIECES_PER_DRAW) * 2);
+        let mut random = Random::keyed([self.seed, self.salt, origin as u64, id]);
+        random.seek(0, u128::from(places.start / PIECES_PER_DRAW) * 2);
         let mut place = places.start;
         while place < places.end {
             let within = place % PIECES_PER_DRAW;

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Room -> rooms that its files may name. `units` may be named by all.
-const ARROWS: [(&str, &[&str]); 17] = [
+/// Room -> rooms that its files may name. [`LEAVES`] may be named by all.
+const ARROWS: [(&str, &[&str]); 18] = [
     ("units", &[]),
+    ("random", &[]),
     ("clock", &[]),
     ("descriptors", &[]),
     ("trace", &[]),
@@ -48,9 +49,12 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ),
 ];
 
+/// Rooms that every room may name.
+const LEAVES: [&str; 2] = ["units", "random"];
+
 /// Rooms of pure computation.
-const PURE: [&str; 8] =
-    ["units", "trace", "workload", "schedule", "prompt", "record", "metrics", "report"];
+const PURE: [&str; 9] =
+    ["units", "random", "trace", "workload", "schedule", "prompt", "record", "metrics", "report"];
 
 /// What a pure room must not name.
 const IMPURE_CRATES: [&str; 7] =
@@ -139,7 +143,11 @@ fn rooms_import_only_along_the_arrows() {
         };
         for named in rooms_named(&code(&text)) {
             let is_room = arrows.contains_key(named.as_str());
-            if is_room && named != room && named != "units" && !allowed.contains(&named.as_str()) {
+            if is_room
+                && named != room
+                && !LEAVES.contains(&named.as_str())
+                && !allowed.contains(&named.as_str())
+            {
                 faults.push(format!("{}: {room} -> {named}", path.display()));
             }
         }

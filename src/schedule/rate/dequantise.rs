@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::RateError;
-use super::chance::{Purpose, uniform};
+use super::sampling::{Purpose, uniform};
 use crate::trace::Request;
 use crate::units::Nanos;
 

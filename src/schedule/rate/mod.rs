@@ -12,21 +12,18 @@
 //! of a share of 0.5, and the same on every machine. Deliberately absent: every k-th row, which makes
 //! arrivals more regular than any real ones, and thinning that tears sessions apart.
 
-mod chance;
 mod clients;
-mod clone;
 mod dequantise;
 mod pace;
-mod thin;
+mod sampling;
 
 use std::fmt;
 use std::str::FromStr;
 
 pub use self::clients::{ClientError, per_client};
-pub use self::clone::cloned;
 pub use self::dequantise::{Dequantise, dequantised};
 pub use self::pace::paced;
-pub use self::thin::thinned;
+pub use self::sampling::{cloned, thinned};
 
 use crate::units::Speed;
 
