@@ -4,8 +4,12 @@
 //! a plan is the same bytes on every machine; floating point appears only where a number is printed
 //! for a person. No clock is read here (see [`crate::clock`]).
 
+pub mod decimal;
+
 use std::fmt;
 use std::ops::{Add, AddAssign};
+
+use self::decimal::{DecimalFault, decimal};
 
 /// Nanoseconds in a second.
 pub const NS_PER_S: u64 = 1_000_000_000;
@@ -60,8 +64,7 @@ impl Nanos {
     ///
     /// More digits are accepted only where they are zeros: a finer time would be lost without a word.
     pub fn parse_seconds(text: &str) -> Result<Self, UnitError> {
-        parse_decimal(text, 9)
-            .and_then(|n| u64::try_from(n).map(Self).map_err(|_| UnitError::TooLarge))
+        plain_decimal(text, 9).map(Self)
     }
 
     /// Parses a duration as people write it: `250ms`, `10s`, `5m`, `1h30m`, `1.5s`, `0s`.
@@ -89,39 +92,24 @@ impl Nanos {
                 "d" => (9, 86_400),
                 _ => return Err(UnitError::BadUnit(unit.to_owned())),
             };
-            total =
-                total.saturating_add(parse_decimal(number, digits_below)?.saturating_mul(factor));
+            let count = u128::from(plain_decimal(number, digits_below)?);
+            total = total.saturating_add(count * factor);
             rest = tail;
         }
         u64::try_from(total).map(Self).map_err(|_| UnitError::TooLarge)
     }
 }
 
-/// Parses a plain non-negative decimal into an integer count of `10^-places`.
-fn parse_decimal(text: &str, places: usize) -> Result<u128, UnitError> {
-    let bad = || UnitError::NotANumber(text.to_owned());
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if whole.is_empty() && fraction.is_empty() {
-        return Err(bad());
-    }
-    if !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
-        return Err(bad());
-    }
-    if whole.len() > 20 {
-        return Err(UnitError::TooLarge);
-    }
-    let (kept, finer) = fraction.split_at(fraction.len().min(places));
-    if finer.bytes().any(|b| b != b'0') {
-        return Err(UnitError::TooFine(text.to_owned()));
-    }
-    let mut value: u128 = 0;
-    for byte in whole.bytes().chain(kept.bytes()) {
-        value = value * 10 + u128::from(byte - b'0');
-    }
-    for _ in kept.len()..places {
-        value *= 10;
-    }
-    Ok(value)
+/// Reads digits with an optional fraction as a count of `10^-places`.
+fn plain_decimal(text: &str, places: u32) -> Result<u64, UnitError> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let count =
+        if is_plain { decimal(text.as_bytes(), places) } else { Err(DecimalFault::NotANumber) };
+    count.map_err(|fault| match fault {
+        DecimalFault::TooFine => UnitError::TooFine(text.to_owned()),
+        DecimalFault::TooLarge => UnitError::TooLarge,
+        _ => UnitError::NotANumber(text.to_owned()),
+    })
 }
 
 impl Add for Nanos {
@@ -163,8 +151,7 @@ impl Speed {
 
     /// Parses a decimal factor above zero (`20`, `0.5`, up to 9 fractional digits).
     pub fn parse(text: &str) -> Result<Self, UnitError> {
-        let scaled = parse_decimal(text, 9)?;
-        let numerator = u64::try_from(scaled).map_err(|_| UnitError::TooLarge)?;
+        let numerator = plain_decimal(text, 9)?;
         if numerator == 0 {
             return Err(UnitError::Zero);
         }
