@@ -15,6 +15,7 @@
 //! |---|---|
 //! | [`units`] | exact time and speed, as integers |
 //! | [`random`] | numbers that depend on a key and a place alone |
+//! | `json_scan` | a scanner for the plainest JSON |
 //! | [`clock`] | the only place that reads time; real or virtual |
 //! | [`descriptors`] | as many file descriptors as the system allows, ready before `t0` |
 //! | [`trace`] | what was asked, and when: rows, and the files they come from |
@@ -59,6 +60,7 @@ pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod descriptors;
+mod json_scan;
 pub mod lab;
 pub mod metrics;
 pub mod prompt;

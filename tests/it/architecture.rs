@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Room -> rooms that its files may name. [`LEAVES`] may be named by all.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("units", &[]),
     ("random", &[]),
+    ("json_scan", &[]),
     ("clock", &[]),
     ("descriptors", &[]),
     ("trace", &[]),
@@ -50,11 +51,21 @@ const ARROWS: [(&str, &[&str]); 18] = [
 ];
 
 /// Rooms that every room may name.
-const LEAVES: [&str; 2] = ["units", "random"];
+const LEAVES: [&str; 3] = ["units", "random", "json_scan"];
 
 /// Rooms of pure computation.
-const PURE: [&str; 9] =
-    ["units", "random", "trace", "workload", "schedule", "prompt", "record", "metrics", "report"];
+const PURE: [&str; 10] = [
+    "units",
+    "random",
+    "json_scan",
+    "trace",
+    "workload",
+    "schedule",
+    "prompt",
+    "record",
+    "metrics",
+    "report",
+];
 
 /// What a pure room must not name.
 const IMPURE_CRATES: [&str; 7] =

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::error::{Fault, shorten};
 use super::number::token_count;
-use super::plain::Scan;
+use crate::json_scan::Scan;
 
 /// Names of unknown keys that are remembered; a hostile file must not fill memory with them.
 const UNKNOWN_LIMIT: usize = 64;

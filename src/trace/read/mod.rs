@@ -30,7 +30,6 @@ mod number;
 mod open;
 mod order;
 mod otel;
-mod plain;
 mod ragpulse;
 mod rows;
 mod scan;

@@ -13,8 +13,8 @@ use super::blocks::{Fit, prefix};
 use super::error::Fault;
 use super::json::{JsonRow, id_list};
 use super::number::{float_time_ns, time_ns};
-use super::plain::Scan;
 use super::rows::{Parsed, ReadRow};
+use crate::json_scan::Scan;
 use crate::trace::Request;
 use crate::units::Nanos;
 
@@ -164,20 +164,14 @@ type Plain<'a> = (&'a [u8], [u32; 2], Option<Vec<u64>>);
 fn scan_plain(line: &[u8], block_tok: u32) -> Option<Plain<'_>> {
     let mut scan = Scan::new(line);
     let (mut time, mut lengths, mut ids) = (None, [None; 2], None);
-    scan.token(b'{')?;
-    loop {
-        let key = scan.key()?;
-        scan.token(b':')?;
-        scan.blanks();
+    scan.object(|scan, key| {
         match key {
-            b"timestamp" if time.is_none() => {
-                time = Some(scan.integer_text()?);
-            }
+            b"timestamp" if time.is_none() => time = Some(scan.digits_text()?),
             b"input_length" if lengths[0].is_none() => {
-                lengths[0] = Some(u32::try_from(scan.integer()?).ok()?);
+                lengths[0] = Some(u32::try_from(scan.digits()?).ok()?);
             }
             b"output_length" if lengths[1].is_none() => {
-                lengths[1] = Some(u32::try_from(scan.integer()?).ok()?);
+                lengths[1] = Some(u32::try_from(scan.digits()?).ok()?);
             }
             b"hash_ids" if ids.is_none() => {
                 // Room for exactly the ids that the length demands, so that boxing them copies nothing.
@@ -186,13 +180,8 @@ fn scan_plain(line: &[u8], block_tok: u32) -> Option<Plain<'_>> {
             }
             _ => return None,
         }
-        match scan.next_token()? {
-            b',' => {}
-            b'}' => break,
-            _ => return None,
-        }
-    }
-    scan.blanks();
+        Some(())
+    })?;
     let whole = scan.is_at_end();
     whole.then_some((time?, [lengths[0]?, lengths[1]?], ids))
 }
