@@ -8,6 +8,11 @@ use super::error::Fault;
 use crate::trace::Prefix;
 use crate::trace::ids::scoped;
 
+/// Tokens that one of Mooncake's ids stands for, and one of a native row that does not say.
+pub(super) const MOONCAKE_BLOCK_TOK: u32 = 512;
+/// The same in vLLM's own traces and in Bailian's.
+pub(super) const VLLM_BLOCK_TOK: u32 = 16;
+
 /// How many ids a prompt has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fit {

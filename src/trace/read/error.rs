@@ -77,8 +77,9 @@ pub enum TraceError {
         rows: u64,
     },
     /// The content is of no format that is known.
-    #[error("read {file}: cannot tell the trace's format from its first line `{seen}`{hint}; {known}",
-        known = KNOWN_FORMATS)]
+    #[error(
+        "read {file}: cannot tell the trace's format from its first line `{seen}`{hint}; {known}"
+    )]
     UnknownFormat {
         /// As the user wrote it.
         file: String,
@@ -86,6 +87,8 @@ pub enum TraceError {
         seen: String,
         /// What it looks like, if anything.
         hint: String,
+        /// What is known, and what to do.
+        known: String,
     },
     /// A CSV header that lacks a column or has one twice.
     #[error("read {file}, line {line}: {problem}; the header is `{seen}`")]
@@ -196,7 +199,7 @@ pub enum TraceError {
         /// What was written.
         word: String,
         /// What may be written.
-        words: &'static str,
+        words: String,
     },
     /// `--block-tok 0`.
     #[error("`--block-tok` must be above zero")]
@@ -204,6 +207,11 @@ pub enum TraceError {
 }
 
 impl TraceError {
+    /// A word that is none of an option's.
+    pub(super) fn unknown(option: &'static str, word: &str, words: &str) -> Self {
+        Self::Word { option, word: shorten(word.as_bytes()), words: words.to_owned() }
+    }
+
     /// The line that is at fault, where one is.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
@@ -218,12 +226,6 @@ impl TraceError {
         }
     }
 }
-
-/// Completes the message on an unknown format.
-const KNOWN_FORMATS: &str = "known are native (CSV or JSONL with at_s,input_tok,output_tok), azure (CSV \
-    with TIMESTAMP,ContextTokens,GeneratedTokens), mooncake (JSONL with timestamp, input_length, \
-    output_length, hash_ids), burstgpt, bailian, ragpulse, weka, tracelab, lengths (vidur, etalon), otel, \
-    litellm, dynamo and sglang, each also as .gz or .zst; `--format` overrules";
 
 /// What is wrong with a row, before its place is known.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,8 +1,36 @@
 //! Token counts, times and ids as traces write them, read exactly by [`decimal`], and what to write instead.
 
-use super::TimeUnit;
-use super::error::shorten;
+use std::str::FromStr;
+
+use super::error::{TraceError, shorten};
 use crate::units::decimal::{DecimalFault, decimal};
+
+/// The unit of a time that is written as a bare number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TimeUnit {
+    /// Seconds.
+    S,
+    /// Milliseconds.
+    Ms,
+    /// Microseconds.
+    Us,
+    /// Nanoseconds.
+    Ns,
+}
+
+impl FromStr for TimeUnit {
+    type Err = TraceError;
+
+    fn from_str(word: &str) -> Result<Self, TraceError> {
+        match word {
+            "s" => Ok(Self::S),
+            "ms" => Ok(Self::Ms),
+            "us" => Ok(Self::Us),
+            "ns" => Ok(Self::Ns),
+            _ => Err(TraceError::unknown("time unit", word, "s, ms, us, ns")),
+        }
+    }
+}
 
 /// A token count: whole, from 0 to 2^32 − 1. The error says what to do.
 pub(super) fn token_count(text: &[u8]) -> Result<u32, String> {

@@ -6,60 +6,18 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use super::documents::Whole;
 use super::error::TraceError;
-use super::held::Whole;
-use super::order::{Entry, INDEX_LIMIT_BYTES, Order, ROWS_LIMIT_BYTES, memory_bytes};
-use super::rows::{ReadRow, Row, RowReader, Tally, trace_time};
-use super::shared_blocks::Blocks;
+use super::facts::{Facts, Step, TraceClock};
+use super::formats::Format;
+use super::held::Blocks;
+use super::options::Failed;
+use super::order::{Entry, INDEX_LIMIT_BYTES, Order};
+use super::reader::ReadRow;
+use super::row::{ROWS_LIMIT_BYTES, Row, memory_bytes, trace_time};
+use super::rows::{RowReader, Tally};
 use super::source::Packing;
-use super::unit_question::Step;
-use super::{Failed, Format};
 use crate::trace::{OutputSum, Request};
-use crate::units::Nanos;
-
-/// What the validating pass found out about a whole file. Counts of kept rows unless said otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// Data rows in the file.
-    pub rows_read: u64,
-    /// Those of them that are no request: other events, calls of another kind.
-    pub rows_skipped: u64,
-    /// Rows that will be replayed.
-    pub rows_kept: u64,
-    /// Rows recorded with output 0, kept or dropped.
-    pub rows_failed: u64,
-    /// Rows whose prompt of 0 tokens was raised to 1.
-    pub rows_raised: u64,
-    /// Rows earlier than a row that stands before them in the file, which sorting moves.
-    pub rows_moved: u64,
-    /// Trace time of the earliest row.
-    pub first: Nanos,
-    /// Trace time of the latest row.
-    pub last: Nanos,
-    /// Sum of prompt lengths.
-    pub input_tok: u64,
-    /// Sum of completion lengths.
-    pub output: OutputSum,
-    /// Number of different times. Far below `rows_kept` where the recorder rounded them.
-    pub distinct_times: u64,
-    /// The largest step that all times are whole multiples of, counted from the first; 0 where all are
-    /// equal.
-    pub time_step: Nanos,
-    /// Whose clock the times are of.
-    pub clock: TraceClock,
-}
-
-/// Whose clock a trace's times are of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TraceClock {
-    /// One for all rows.
-    #[default]
-    Common,
-    /// Each session counts from its own start, and nothing says when that was.
-    PerSession,
-    /// Rows have no times.
-    Absent,
-}
 
 /// Facts, and what later passes need.
 #[derive(Debug)]
@@ -141,7 +99,7 @@ impl Sums {
 
     /// Formats with an origin of their own keep it; the others count from wherever their clocks began.
     fn zero_ns(&self, format: Format) -> i64 {
-        if format.has_own_zero() { 0 } else { self.earliest_ns }
+        if format.definition().has_own_zero { 0 } else { self.earliest_ns }
     }
 
     fn facts(&self, zero_ns: i64, skipped: u64, clock: TraceClock) -> Facts {
@@ -212,15 +170,15 @@ pub(super) fn settle(
     failed: Failed,
     name: &str,
 ) -> Result<(Scan, Vec<(Request, Blocks)>), TraceError> {
-    let Whole { taken, remarks, has_common_clock } = whole;
+    let Whole { held, remarks, has_common_clock } = whole;
     let mut sums = Sums::new();
-    let mut rows = Vec::with_capacity(taken.rows.len());
-    for (row, blocks) in taken.rows {
+    let mut rows = Vec::with_capacity(held.rows.len());
+    for (row, blocks) in held.rows {
         if let Some(row) = sums.add(row, failed) {
             rows.push((row.at_ns, row.request, blocks));
         }
     }
-    sums.check_kept(taken.skipped, || name.to_owned())?;
+    sums.check_kept(held.skipped, || name.to_owned())?;
     // Stable: rows of equal time keep the order of the file.
     rows.sort_by_key(|(at_ns, _, _)| *at_ns);
     sums.distinct = rows.chunk_by(|a, b| a.0 == b.0).count() as u64;
@@ -233,7 +191,7 @@ pub(super) fn settle(
         // Sessions stand one after the other in their files; that says nothing of their order.
         sums.moved = 0;
     }
-    let facts = sums.facts(zero_ns, taken.skipped, clock);
+    let facts = sums.facts(zero_ns, held.skipped, clock);
     let first_raised_line = sums.tally.first_raised_line;
     let ignored = Vec::new();
     let order = Order::AsWritten;

@@ -1,18 +1,19 @@
 //! OpenTelemetry spans of generative AI: OTLP's JSON, one document or many lines, or flat spans.
 //!
 //! A span that generates text is a row; agents, tools and embeddings are passed over and counted. Old and
-//! new names of the conventions are taken. Where a span holds no token counts but the words themselves,
+//! new names of the conventions are held. Where a span holds no token counts but the words themselves,
 //! those are sent, and lengths are estimated at 4 bytes a token, which is said. Nothing is taken from a
 //! span's events.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::date::DateReader;
-use super::error::Fault;
-use super::held::Taken;
-use super::json::json_fault;
-use super::words::Words;
+use super::super::date::DateReader;
+use super::super::error::Fault;
+use super::super::held::Held;
+use super::super::json::json_fault;
+use super::super::reader::{Definition, ReadDocument, Reader};
+use super::super::row::Interner;
 use crate::trace::{Content, Request};
 
 const INPUT: [&str; 3] =
@@ -25,11 +26,23 @@ const SESSION: [&str; 3] = ["gen_ai.conversation.id", "session.id", "exgentic.se
 const OPERATIONS: [&str; 3] = ["chat", "text_completion", "generate_content"];
 const BYTES_PER_TOK: usize = 4;
 
+pub(super) const FORMAT: Definition = Definition {
+    name: "otel",
+    signs: &[&["spans"], &["resourceSpans"], &["attributes"]],
+    unit: None,
+    wants_turns: true,
+    has_blocks: false,
+    ..Definition::new(Reader::Documents {
+        signs: &[&["resourceSpans"], &["spans"], &["gen_ai.operation.name"]],
+        new: |_, _| Box::new(Otel::default()),
+    })
+};
+
 /// Reads spans.
 #[derive(Default)]
-pub(super) struct Otel {
+struct Otel {
     dates: DateReader,
-    models: Words,
+    models: Interner,
     /// Rows whose lengths are estimates.
     estimates: u64,
     /// Spans that generate text and say nothing of how much.
@@ -37,46 +50,22 @@ pub(super) struct Otel {
 }
 
 impl Otel {
-    pub(super) fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
-        if self.estimates > 0 {
-            remarks.push(format!(
-                "{} spans hold words and no token counts; their lengths are taken as 4 bytes a token",
-                self.estimates
-            ));
-        }
-        if self.unsized_spans > 0 {
-            remarks.push(format!(
-                "{} spans hold neither token counts nor words and are left out",
-                self.unsized_spans
-            ));
-        }
-        remarks
-    }
-
-    /// Reads a document: a span, a list of spans, or something that holds them.
-    pub(super) fn read(&mut self, raw: &RawValue, taken: &mut Taken) -> Result<(), Fault> {
-        let value: Value =
-            serde_json::from_str(raw.get()).map_err(|error| Fault::row(json_fault(&error)))?;
-        self.walk(&value, taken)
-    }
-
-    fn walk(&mut self, value: &Value, taken: &mut Taken) -> Result<(), Fault> {
+    fn walk(&mut self, value: &Value, held: &mut Held) -> Result<(), Fault> {
         match value {
-            Value::Array(items) => items.iter().try_for_each(|item| self.walk(item, taken)),
+            Value::Array(items) => items.iter().try_for_each(|item| self.walk(item, held)),
             Value::Object(object) => {
                 let inner = ["resourceSpans", "scopeSpans", "spans"];
-                let mut held = inner.iter().filter_map(|key| object.get(*key)).peekable();
-                if held.peek().is_some() {
-                    return held.try_for_each(|item| self.walk(item, taken));
+                let mut found = inner.iter().filter_map(|key| object.get(*key)).peekable();
+                if found.peek().is_some() {
+                    return found.try_for_each(|item| self.walk(item, held));
                 }
-                self.span(object, taken)
+                self.span(object, held)
             }
             _ => Err(Fault::row("is neither a span nor a list of spans")),
         }
     }
 
-    fn span(&mut self, span: &Map<String, Value>, taken: &mut Taken) -> Result<(), Fault> {
+    fn span(&mut self, span: &Map<String, Value>, held: &mut Held) -> Result<(), Fault> {
         let attributes = attributes(span.get("attributes"));
         let word = |keys: &[&str]| {
             keys.iter()
@@ -88,7 +77,7 @@ impl Otel {
             .map(|keys| keys.iter().find_map(|key| attributes.get(*key)).and_then(count));
         let is_row = operation.map_or(counts[0].is_some(), |name| OPERATIONS.contains(&name));
         if !is_row {
-            taken.skip();
+            held.skip();
             return Ok(());
         }
         let messages = word(&["gen_ai.input.messages"]).filter(|text| is_chat(text));
@@ -103,7 +92,7 @@ impl Otel {
             .or(failed.then_some(0));
         let (Some(input_tok), Some(output_tok)) = (input_tok, output_tok) else {
             self.unsized_spans += 1;
-            taken.skip();
+            held.skip();
             return Ok(());
         };
         self.estimates += u64::from(counts.iter().any(Option::is_none) && !failed);
@@ -121,7 +110,7 @@ impl Otel {
             ..Request::default()
         };
         let at_ns = self.start_ns(span)?;
-        taken.push(at_ns, request)
+        held.push(at_ns, request)
     }
 
     fn start_ns(&mut self, span: &Map<String, Value>) -> Result<i64, Fault> {
@@ -141,6 +130,32 @@ impl Otel {
             },
             _ => Err(fault("is neither a number nor a time stamp".to_owned())),
         }
+    }
+}
+
+impl ReadDocument for Otel {
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.estimates > 0 {
+            remarks.push(format!(
+                "{} spans hold words and no token counts; their lengths are taken as 4 bytes a token",
+                self.estimates
+            ));
+        }
+        if self.unsized_spans > 0 {
+            remarks.push(format!(
+                "{} spans hold neither token counts nor words and are left out",
+                self.unsized_spans
+            ));
+        }
+        remarks
+    }
+
+    /// Reads a document: a span, a list of spans, or something that holds them.
+    fn read(&mut self, raw: &RawValue, held: &mut Held) -> Result<(), Fault> {
+        let value: Value =
+            serde_json::from_str(raw.get()).map_err(|error| Fault::row(json_fault(&error)))?;
+        self.walk(&value, held)
     }
 }
 

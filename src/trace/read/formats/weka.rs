@@ -10,13 +10,14 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::TimeUnit;
-use super::blocks::{Fit, prefix};
-use super::error::Fault;
-use super::held::Taken;
-use super::json::json_fault;
-use super::number::float_time_ns;
-use super::words::Words;
+use super::super::blocks::{Fit, prefix};
+use super::super::error::Fault;
+use super::super::held::Held;
+use super::super::json::json_fault;
+use super::super::number::TimeUnit;
+use super::super::number::float_time_ns;
+use super::super::reader::{Definition, ReadDocument, Reader};
+use super::super::row::Interner;
 use crate::trace::Request;
 use crate::trace::ids::{of_name, scoped};
 use crate::units::Nanos;
@@ -52,11 +53,23 @@ struct Item<'a> {
     requests: Option<Vec<Item<'a>>>,
 }
 
+pub(super) const FORMAT: Definition = Definition {
+    name: "weka",
+    signs: &[&["requests", "hash_id_scope"]],
+    has_own_zero: true,
+    wants_turns: true,
+    ..Definition::new(Reader::Documents {
+        signs: &[&["hash_id_scope"], &["hash_ids", "requests"]],
+        new: |unit, block_tok| Box::new(Weka::new(unit, block_tok)),
+    })
+};
+
 /// Reads sessions.
-pub(super) struct Weka {
+struct Weka {
     unit: TimeUnit,
     block_tok: Option<u32>,
-    models: Words,
+    models: Interner,
+    /// Sessions read, sub-agents not counted.
     met: HashSet<String>,
 }
 
@@ -70,33 +83,8 @@ struct Frame {
 }
 
 impl Weka {
-    pub(super) fn new(unit: TimeUnit, block_tok: Option<u32>) -> Self {
-        Self { unit, block_tok, models: Words::default(), met: HashSet::new() }
-    }
-
-    /// How many sessions were read, sub-agents not counted.
-    pub(super) fn sessions(&self) -> usize {
-        self.met.len()
-    }
-
-    /// Reads one session.
-    pub(super) fn read(&mut self, raw: &RawValue, taken: &mut Taken) -> Result<(), Fault> {
-        let session: Session<'_> =
-            serde_json::from_str(raw.get()).map_err(|error| Fault::row(json_fault(&error)))?;
-        if !self.met.insert(session.id.to_string()) {
-            let what = format!("the session `{:.60}` was read before; keep it once", session.id);
-            return Err(Fault::at("id", what));
-        }
-        let is_local = session.hash_id_scope.as_deref() != Some("global");
-        let block_tok = self.block_tok.or(session.block_size).filter(|&tok| tok > 0);
-        let mut frame = Frame {
-            scope: is_local.then(|| of_name(&session.id)),
-            block_tok: block_tok.ok_or_else(|| {
-                Fault::at("block_size", "the key is missing; name it with `--block-tok`")
-            })?,
-            unnamed: 0,
-        };
-        self.items(session.requests, &session.id, 0, &mut frame, taken)
+    fn new(unit: TimeUnit, block_tok: Option<u32>) -> Self {
+        Self { unit, block_tok, models: Interner::default(), met: HashSet::new() }
     }
 
     fn items(
@@ -105,7 +93,7 @@ impl Weka {
         session: &str,
         start_ns: i64,
         frame: &mut Frame,
-        taken: &mut Taken,
+        held: &mut Held,
     ) -> Result<(), Fault> {
         let name = std::sync::Arc::<str>::from(session);
         let mut is_first = true;
@@ -119,7 +107,7 @@ impl Weka {
                 frame.unnamed += 1;
                 let agent =
                     item.agent_id.map_or_else(|| frame.unnamed.to_string(), Cow::into_owned);
-                self.items(nested, &format!("{session}/{agent}"), at_ns, frame, taken)?;
+                self.items(nested, &format!("{session}/{agent}"), at_ns, frame, held)?;
                 continue;
             }
             let count = |value: Option<u32>, key: &str| {
@@ -148,10 +136,37 @@ impl Weka {
                 prefix,
                 ..Request::default()
             };
-            taken.push(at_ns, request)?;
+            held.push(at_ns, request)?;
             is_first = false;
         }
         Ok(())
+    }
+}
+
+impl ReadDocument for Weka {
+    /// Each session counts from its own start.
+    fn has_common_clock(&self) -> bool {
+        self.met.len() <= 1
+    }
+
+    /// Reads one session.
+    fn read(&mut self, raw: &RawValue, held: &mut Held) -> Result<(), Fault> {
+        let session: Session<'_> =
+            serde_json::from_str(raw.get()).map_err(|error| Fault::row(json_fault(&error)))?;
+        if !self.met.insert(session.id.to_string()) {
+            let what = format!("the session `{:.60}` was read before; keep it once", session.id);
+            return Err(Fault::at("id", what));
+        }
+        let is_local = session.hash_id_scope.as_deref() != Some("global");
+        let block_tok = self.block_tok.or(session.block_size).filter(|&tok| tok > 0);
+        let mut frame = Frame {
+            scope: is_local.then(|| of_name(&session.id)),
+            block_tok: block_tok.ok_or_else(|| {
+                Fault::at("block_size", "the key is missing; name it with `--block-tok`")
+            })?,
+            unnamed: 0,
+        };
+        self.items(session.requests, &session.id, 0, &mut frame, held)
     }
 }
 

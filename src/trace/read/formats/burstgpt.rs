@@ -4,12 +4,13 @@
 //! A response of 0 tokens is a failed request. The model is the class; elapsed time is end to end, and
 //! is not replayed.
 
-use super::TimeUnit;
-use super::error::{Fault, TraceError};
-use super::number::float_time_ns;
-use super::rows::{Parsed, ReadRow};
-use super::table::Table;
-use super::words::Words;
+use super::super::error::{Fault, TraceError};
+use super::super::number::TimeUnit;
+use super::super::number::float_time_ns;
+use super::super::reader::{Definition, Opening, ReadRow, Reader, Syntax};
+use super::super::row::Interner;
+use super::super::row::Parsed;
+use super::super::table::Table;
 use crate::trace::Request;
 
 const NAMES: [&str; 8] = [
@@ -24,22 +25,26 @@ const NAMES: [&str; 8] = [
 ];
 const REQUIRED: usize = 3;
 
+pub(super) const FORMAT: Definition = Definition {
+    name: "burstgpt",
+    syntaxes: &[Syntax::Csv],
+    signs: &[&["Request tokens"], &["Response tokens"]],
+    wants_turns: true,
+    has_blocks: false,
+    ..Definition::new(Reader::Rows(|opening| Ok(Box::new(BurstGpt::new(opening)?))))
+};
+
 /// Reads rows of one file.
-pub(super) struct BurstGpt {
+struct BurstGpt {
     table: Table<8>,
     unit: TimeUnit,
-    models: Words,
+    models: Interner,
 }
 
 impl BurstGpt {
-    pub(super) fn new(
-        header: &[u8],
-        file: &str,
-        line: u64,
-        unit: TimeUnit,
-    ) -> Result<Self, TraceError> {
-        let table = Table::new(header, &NAMES, REQUIRED, file, line)?;
-        Ok(Self { table, unit, models: Words::default() })
+    fn new(opening: &Opening<'_>) -> Result<Self, TraceError> {
+        let table = Table::new(opening, &NAMES, REQUIRED)?;
+        Ok(Self { table, unit: opening.unit, models: Interner::default() })
     }
 }
 

@@ -8,12 +8,30 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::error::Fault;
-use super::json::{JsonRow, text};
-use super::mooncake::{INPUT, NAMES, OUTPUT, TOTAL};
-use super::number::token_count;
+use super::super::error::Fault;
+use super::super::json::{JsonRow, text};
+use super::super::number::token_count;
 use crate::trace::Content;
 
+/// Keys of a row: four of Mooncake's own, and those that `AIPerf` adds.
+pub(super) const TOTAL: usize = 11;
+pub(super) const NAMES: [&str; TOTAL] = [
+    "timestamp",
+    "input_length",
+    "output_length",
+    "hash_ids",
+    "session_id",
+    "delay",
+    "text_input",
+    "messages",
+    "tools",
+    "payload",
+    "extra",
+];
+pub(super) const TIME: usize = 0;
+pub(super) const INPUT: usize = 1;
+pub(super) const OUTPUT: usize = 2;
+pub(super) const IDS: usize = 3;
 pub(super) const SESSION: usize = 4;
 pub(super) const DELAY: usize = 5;
 const TEXT: usize = 6;
@@ -25,8 +43,8 @@ const EXTRA: usize = 10;
 /// Bytes of text that count as a token, where nobody counted.
 const BYTES_PER_TOK: usize = 4;
 
-/// What a row says beyond times and lengths.
-pub(super) struct Words {
+/// What a row says beyond times and ids.
+pub(super) struct RowContent {
     pub(super) content: Option<Box<Content>>,
     pub(super) input_tok: u32,
     pub(super) output_tok: u32,
@@ -35,10 +53,10 @@ pub(super) struct Words {
 }
 
 /// Reads lengths and words of a row.
-pub(super) fn words(row: &JsonRow<'_, TOTAL>) -> Result<Words, Fault> {
-    let given = [TEXT, MESSAGES, PAYLOAD].map(|name| row.slots[name]);
-    let said = [row.slots[INPUT]].iter().chain(&given).flatten().count();
-    let worded = given.iter().flatten().count();
+pub(super) fn read_content(row: &JsonRow<'_, TOTAL>) -> Result<RowContent, Fault> {
+    let prompts = [TEXT, MESSAGES, PAYLOAD].map(|name| row.slots[name]);
+    let said = [row.slots[INPUT]].iter().chain(&prompts).flatten().count();
+    let worded = prompts.iter().flatten().count();
     if said == 0 {
         return Err(Fault::at(
             NAMES[INPUT],
@@ -50,14 +68,14 @@ pub(super) fn words(row: &JsonRow<'_, TOTAL>) -> Result<Words, Fault> {
             "the row says its prompt more than once; keep one of `text_input`, `messages` and `payload`",
         ));
     }
-    let bytes = given.iter().flatten().map(|raw| raw.len()).sum::<usize>();
+    let bytes = prompts.iter().flatten().map(|raw| raw.len()).sum::<usize>();
     let estimate = u32::try_from(bytes / BYTES_PER_TOK).unwrap_or(u32::MAX).max(1);
     let input_tok = row.tokens_if_any(INPUT)?;
     let output_tok = match row.tokens_if_any(OUTPUT)? {
         Some(count) => count,
         None => most_tokens(row)?.map_or_else(|| row.tokens(OUTPUT), Ok)?,
     };
-    Ok(Words {
+    Ok(RowContent {
         content: content(row)?,
         input_tok: input_tok.unwrap_or(estimate),
         output_tok,

@@ -4,11 +4,12 @@
 //! the ids say what is shared but not how much, and are left out unless `--block-tok` names a length
 //! to give each of them; then as many are taken as fit the prompt.
 
-use super::TimeUnit;
-use super::error::{Fault, shorten};
-use super::json::{JsonRow, id_list, text};
-use super::number::float_time_ns;
-use super::rows::{Parsed, ReadRow};
+use super::super::error::{Fault, shorten};
+use super::super::json::{JsonRow, id_list, text};
+use super::super::number::TimeUnit;
+use super::super::number::float_time_ns;
+use super::super::reader::{Definition, Opening, ReadRow, Reader};
+use super::super::row::Parsed;
 use crate::trace::ids::{of_name, scoped};
 use crate::trace::{Prefix, Request};
 
@@ -16,8 +17,15 @@ const NAMES: [&str; 5] = ["timestamp", "input_length", "output_length", "hash_id
 /// Kinds of chunks, in the order of the prompt.
 const KINDS: [&str; 5] = ["sys_prompt", "passages_ids", "history", "web_search", "user_input"];
 
+pub(super) const FORMAT: Definition = Definition {
+    name: "ragpulse",
+    signs: &[&["hash_ids={"]],
+    wants_turns: true,
+    ..Definition::new(Reader::Rows(|opening| Ok(Box::new(RagPulse::new(opening)))))
+};
+
 /// Reads rows of one file.
-pub(super) struct RagPulse {
+struct RagPulse {
     unit: TimeUnit,
     /// Tokens to give each chunk.
     chunk_tok: Option<u32>,
@@ -26,7 +34,8 @@ pub(super) struct RagPulse {
 }
 
 impl RagPulse {
-    pub(super) fn new(unit: TimeUnit, chunk_tok: Option<u32>) -> Self {
+    fn new(opening: &Opening<'_>) -> Self {
+        let (unit, chunk_tok) = (opening.unit, opening.block_tok);
         Self { unit, chunk_tok, unknown: Vec::new(), has_ids: false }
     }
 }

@@ -2,31 +2,36 @@
 //!
 //! Without that column rows have no times at all; somebody else has to say when they arrive.
 
-use super::TimeUnit;
-use super::error::{Fault, TraceError};
-use super::number::float_time_ns;
-use super::rows::{Parsed, ReadRow};
-use super::table::Table;
+use super::super::error::{Fault, TraceError};
+use super::super::number::TimeUnit;
+use super::super::number::float_time_ns;
+use super::super::reader::{Definition, Opening, ReadRow, Reader, Syntax};
+use super::super::row::Parsed;
+use super::super::table::Table;
 use crate::trace::Request;
 
 const NAMES: [&str; 5] =
     ["num_prefill_tokens", "num_decode_tokens", "arrived_at", "num_total_tokens", "pd_ratio"];
 const REQUIRED: usize = 2;
 
+pub(super) const FORMAT: Definition = Definition {
+    name: "lengths",
+    looks: " (vidur, etalon)",
+    syntaxes: &[Syntax::Csv],
+    signs: &[&["num_prefill_tokens"], &["num_decode_tokens"]],
+    has_blocks: false,
+    ..Definition::new(Reader::Rows(|opening| Ok(Box::new(Lengths::new(opening)?))))
+};
+
 /// Reads rows of one file.
-pub(super) struct Lengths {
+struct Lengths {
     table: Table<5>,
     unit: TimeUnit,
 }
 
 impl Lengths {
-    pub(super) fn new(
-        header: &[u8],
-        file: &str,
-        line: u64,
-        unit: TimeUnit,
-    ) -> Result<Self, TraceError> {
-        Ok(Self { table: Table::new(header, &NAMES, REQUIRED, file, line)?, unit })
+    fn new(opening: &Opening<'_>) -> Result<Self, TraceError> {
+        Ok(Self { table: Table::new(opening, &NAMES, REQUIRED)?, unit: opening.unit })
     }
 }
 

@@ -1,20 +1,31 @@
 //! Azure's public traces: `TIMESTAMP,ContextTokens,GeneratedTokens`, with or without `NumImages`.
 //!
-//! One reader for the files of 2023, 2024 and 2025, whose time stamps differ (see [`super::date`]). No
+//! One reader for the files of 2023, 2024 and 2025, whose time stamps differ (see [`DateReader`]). No
 //! sessions, classes or prefixes: the files hold none. No allocation per row.
 
-use super::date::DateReader;
-use super::error::{Fault, TraceError};
-use super::fields::{Columns, Fields};
-use super::number::token_count;
-use super::rows::{Parsed, ReadRow};
+use super::super::date::DateReader;
+use super::super::error::{Fault, TraceError};
+use super::super::number::token_count;
+use super::super::reader::{Definition, Opening, ReadRow, Reader, Syntax};
+use super::super::row::Parsed;
+use super::super::table::{Columns, Fields};
 use crate::trace::Request;
 
 const NAMES: [&str; 4] = ["TIMESTAMP", "ContextTokens", "GeneratedTokens", "NumImages"];
 const REQUIRED: usize = 3;
 
+pub(super) const FORMAT: Definition = Definition {
+    name: "azure",
+    looks: " (CSV with TIMESTAMP,ContextTokens,GeneratedTokens)",
+    syntaxes: &[Syntax::Csv],
+    signs: &[&["TIMESTAMP"], &["ContextTokens"]],
+    unit: None,
+    has_blocks: false,
+    ..Definition::new(Reader::Rows(|opening| Ok(Box::new(Azure::new(opening)?))))
+};
+
 /// Reads rows of one file.
-pub(super) struct Azure {
+struct Azure {
     columns: Columns<4>,
     /// Places of the required columns.
     places: [usize; REQUIRED],
@@ -23,8 +34,8 @@ pub(super) struct Azure {
 }
 
 impl Azure {
-    pub(super) fn new(header: &[u8], file: &str, line: u64) -> Result<Self, TraceError> {
-        let columns = Columns::read(header, &NAMES, REQUIRED, file, line)?;
+    fn new(opening: &Opening<'_>) -> Result<Self, TraceError> {
+        let columns = Columns::read(opening, &NAMES, REQUIRED)?;
         let places = [0, 1, 2].map(|known| {
             columns.places[known].expect("Columns::read refuses a header without these")
         });

@@ -10,21 +10,38 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::TimeUnit;
-use super::blocks::Context;
-use super::date::DateReader;
-use super::error::{Fault, TraceError};
-use super::json::JsonRow;
-use super::number::float_time_ns;
-use super::rows::{Parsed, ReadRow};
-use super::table::Table;
-use super::words::Words;
+use super::super::blocks::Context;
+use super::super::date::DateReader;
+use super::super::error::{Fault, TraceError};
+use super::super::json::JsonRow;
+use super::super::number::TimeUnit;
+use super::super::number::float_time_ns;
+use super::super::reader::{Definition, Opening, ReadRow, Reader, Syntax};
+use super::super::row::Interner;
+use super::super::row::Parsed;
+use super::super::table::Table;
 use crate::trace::ids::of_name;
 use crate::trace::{Prefix, Request};
 use crate::units::Nanos;
 
 /// Tokens that one of the ids made here stands for.
-pub(super) const BLOCK_TOK: u32 = 64;
+const BLOCK_TOK: u32 = 64;
+
+pub(super) const FORMAT: Definition = Definition {
+    name: "tracelab",
+    signs: &[&["round_index", "input_tokens_total"]],
+    unit: None,
+    ..Definition::new(Reader::Rows(|opening| Ok(Box::new(Rounds::new(opening)))))
+};
+
+pub(super) const REPLAY_FORMAT: Definition = Definition {
+    name: "tracelab-replay",
+    syntaxes: &[Syntax::Csv],
+    signs: &[&["round_idx", "prefix_len"]],
+    unit: Some(TimeUnit::Ms),
+    has_own_zero: true,
+    ..Definition::new(Reader::Rows(|opening| Ok(Box::new(Replay::new(opening)?))))
+};
 
 /// What is remembered of a session.
 #[derive(Default)]
@@ -42,6 +59,10 @@ struct Sessions {
 }
 
 impl Sessions {
+    fn new(opening: &Opening<'_>) -> Self {
+        Self { block_tok: opening.block_tok.unwrap_or(BLOCK_TOK), met: HashMap::new() }
+    }
+
     fn get(&mut self, name: &str) -> (Arc<str>, &mut Session) {
         let shared = match self.met.get_key_value(name) {
             Some((known, _)) => Arc::clone(known),
@@ -74,10 +95,10 @@ const ROUND: [&str; 7] = [
 ];
 
 /// Reads recorded rounds.
-pub(super) struct Rounds {
+struct Rounds {
     sessions: Sessions,
     dates: DateReader,
-    models: Words,
+    models: Interner,
 }
 
 #[derive(Deserialize)]
@@ -87,9 +108,12 @@ struct Event<'a> {
 }
 
 impl Rounds {
-    pub(super) fn new(block_tok: u32) -> Self {
-        let sessions = Sessions { block_tok, met: HashMap::new() };
-        Self { sessions, dates: DateReader::default(), models: Words::default() }
+    fn new(opening: &Opening<'_>) -> Self {
+        Self {
+            sessions: Sessions::new(opening),
+            dates: DateReader::default(),
+            models: Interner::default(),
+        }
     }
 
     /// First and last event.
@@ -108,10 +132,6 @@ impl Rounds {
 }
 
 impl ReadRow for Rounds {
-    fn ignored(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn leans(&self) -> bool {
         true
     }
@@ -156,22 +176,16 @@ const REPLAY: [&str; 7] = [
 const REPLAY_REQUIRED: usize = 5;
 
 /// Reads replay files.
-pub(super) struct Replay {
+struct Replay {
     table: Table<7>,
     sessions: Sessions,
     unit: TimeUnit,
 }
 
 impl Replay {
-    pub(super) fn new(
-        header: &[u8],
-        file: &str,
-        line: u64,
-        unit: TimeUnit,
-        block_tok: u32,
-    ) -> Result<Self, TraceError> {
-        let table = Table::new(header, &REPLAY, REPLAY_REQUIRED, file, line)?;
-        Ok(Self { table, sessions: Sessions { block_tok, met: HashMap::new() }, unit })
+    fn new(opening: &Opening<'_>) -> Result<Self, TraceError> {
+        let table = Table::new(opening, &REPLAY, REPLAY_REQUIRED)?;
+        Ok(Self { table, sessions: Sessions::new(opening), unit: opening.unit })
     }
 }
 

@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 
-use super::TimeUnit;
-use super::date::DateReader;
-use super::error::Fault;
-use super::json::{JsonRow, text};
-use super::number::float_time_ns;
-use super::rows::{Parsed, ReadRow};
+use super::super::date::DateReader;
+use super::super::error::Fault;
+use super::super::json::{JsonRow, text};
+use super::super::number::TimeUnit;
+use super::super::number::float_time_ns;
+use super::super::reader::{Definition, ReadRow, Reader};
+use super::super::row::Parsed;
 use crate::trace::Request;
 
 const LINE: [&str; 4] = ["timestamp", "event", "rid", "out"];
@@ -19,19 +20,23 @@ const META: [&str; 3] = ["prompt_tokens", "completion_tokens", "e2e_latency"];
 /// Requests that may be unfinished at a time.
 const OPEN_LIMIT: usize = 1 << 20;
 
+pub(super) const FORMAT: Definition = Definition {
+    name: "sglang",
+    signs: &[&["event", "rid"]],
+    unit: None,
+    has_blocks: false,
+    ..Definition::new(Reader::Rows(|_| Ok(Box::new(SgLang::default()))))
+};
+
 /// Reads rows of one file.
 #[derive(Default)]
-pub(super) struct SgLang {
+struct SgLang {
     /// Arrival of each request that is not finished yet.
     open: HashMap<String, i64>,
     dates: DateReader,
 }
 
 impl ReadRow for SgLang {
-    fn ignored(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn leans(&self) -> bool {
         true
     }

@@ -3,14 +3,15 @@
 //! Only calls that generate text are rows; embeddings, images and the like are passed over and counted. A
 //! call that failed is one with output 0, whatever it says. Words are never taken from a log.
 
-use super::TimeUnit;
-use super::date::DateReader;
-use super::error::{Fault, TraceError};
-use super::json::{JsonRow, text};
-use super::number::{float_time_ns, token_count};
-use super::rows::{Parsed, ReadRow};
-use super::table::Table;
-use super::words::Words;
+use super::super::date::DateReader;
+use super::super::error::{Fault, TraceError};
+use super::super::json::{JsonRow, text};
+use super::super::number::TimeUnit;
+use super::super::number::{float_time_ns, token_count};
+use super::super::reader::{Definition, Opening, ReadRow, Reader, Syntax};
+use super::super::row::Interner;
+use super::super::row::Parsed;
+use super::super::table::Table;
 use crate::trace::Request;
 
 const NAMES: [&str; 9] = [
@@ -29,22 +30,29 @@ const REQUIRED: usize = 3;
 /// What a row says, as text; `None` where the cell is empty.
 type Cells<'a> = [Option<&'a [u8]>; 9];
 
+pub(super) const FORMAT: Definition = Definition {
+    name: "litellm",
+    syntaxes: &[Syntax::Csv, Syntax::Json],
+    signs: &[&["startTime", "prompt_tokens"]],
+    unit: None,
+    wants_turns: true,
+    has_blocks: false,
+    ..Definition::new(Reader::Rows(|opening| Ok(Box::new(LiteLlm::new(opening)?))))
+};
+
 /// Reads rows of one file.
-pub(super) struct LiteLlm {
+struct LiteLlm {
     /// Of a CSV file.
     table: Option<Table<9>>,
     dates: DateReader,
-    models: Words,
+    models: Interner,
 }
 
 impl LiteLlm {
-    pub(super) fn json() -> Self {
-        Self { table: None, dates: DateReader::default(), models: Words::default() }
-    }
-
-    pub(super) fn csv(header: &[u8], file: &str, line: u64) -> Result<Self, TraceError> {
-        let table = Table::new(header, &NAMES, REQUIRED, file, line)?;
-        Ok(Self { table: Some(table), ..Self::json() })
+    fn new(opening: &Opening<'_>) -> Result<Self, TraceError> {
+        let is_csv = opening.syntax == Syntax::Csv;
+        let table = is_csv.then(|| Table::new(opening, &NAMES, REQUIRED)).transpose()?;
+        Ok(Self { table, dates: DateReader::default(), models: Interner::default() })
     }
 
     fn row(&mut self, cells: &Cells<'_>) -> Result<Option<Parsed>, Fault> {
@@ -83,10 +91,6 @@ fn generates(kind: &str) -> bool {
 }
 
 impl ReadRow for LiteLlm {
-    fn ignored(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         if let Some(mut table) = self.table.take() {
             let split = table.split(line);

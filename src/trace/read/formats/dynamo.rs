@@ -3,12 +3,13 @@
 //! Lines stand in the order in which requests ended, so sorting is the rule. Block hashes are 64-bit
 //! numbers that mean the same in the whole file.
 
-use super::TimeUnit;
-use super::blocks::{Fit, prefix};
-use super::error::Fault;
-use super::json::{JsonRow, id_list};
-use super::number::float_time_ns;
-use super::rows::{Parsed, ReadRow};
+use super::super::blocks::{Fit, prefix};
+use super::super::error::Fault;
+use super::super::json::{JsonRow, id_list};
+use super::super::number::TimeUnit;
+use super::super::number::float_time_ns;
+use super::super::reader::{Definition, ReadRow, Reader};
+use super::super::row::Parsed;
 use crate::trace::Request;
 
 const LINE: [&str; 3] = ["event_type", "request", "agent_context"];
@@ -16,24 +17,24 @@ const REQUEST: [&str; 4] = ["request_received_ms", "input_tokens", "output_token
 const REPLAY: [&str; 3] = ["trace_block_size", "input_length", "input_sequence_hashes"];
 const AGENT: [&str; 1] = ["session_id"];
 
+pub(super) const FORMAT: Definition = Definition {
+    name: "dynamo",
+    signs: &[&["schema=\"dynamo.request"]],
+    unit: Some(TimeUnit::Ms),
+    wants_turns: true,
+    ..Definition::new(Reader::Rows(|opening| {
+        Ok(Box::new(Dynamo { unit: opening.unit, block_tok: opening.block_tok }))
+    }))
+};
+
 /// Reads rows of one file.
-pub(super) struct Dynamo {
+struct Dynamo {
     unit: TimeUnit,
     /// Overrules what rows say.
     block_tok: Option<u32>,
 }
 
-impl Dynamo {
-    pub(super) fn new(unit: TimeUnit, block_tok: Option<u32>) -> Self {
-        Self { unit, block_tok }
-    }
-}
-
 impl ReadRow for Dynamo {
-    fn ignored(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         let event = JsonRow::read(line, &LINE, &mut Vec::new())?;
         if event.word(0)?.is_some_and(|kind| kind != "request_end") {

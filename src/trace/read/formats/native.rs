@@ -1,6 +1,6 @@
 //! The native format: `at_s,input_tok,output_tok` and what may stand beside them, as CSV or JSONL.
 //!
-//! Both dresses fill the same cells, and one function makes a row of them, so that they cannot drift
+//! Both forms fill the same cells, and one function makes a row of them, so that they cannot drift
 //! apart. What spans rows (turns in order, sessions complete) is not checked here.
 
 use std::borrow::Cow;
@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::TimeUnit;
-use super::error::{Fault, TraceError};
-use super::fields::{Columns, Fields};
-use super::json::{id_list, number_text, read_object, text, word};
-use super::mooncake::BLOCK_TOK;
-use super::number::{block_id, time_ns, token_count};
-use super::rows::{Parsed, ReadRow};
-use super::words::Words;
+use super::super::blocks::MOONCAKE_BLOCK_TOK;
+use super::super::error::{Fault, TraceError};
+use super::super::json::{id_list, number_text, read_object, text, word};
+use super::super::number::TimeUnit;
+use super::super::number::{block_id, time_ns, token_count};
+use super::super::reader::{Definition, Opening, ReadRow, Reader, Syntax};
+use super::super::row::Interner;
+use super::super::row::Parsed;
+use super::super::table::{Columns, Fields};
 use crate::trace::{Content, Prefix, Request};
 use crate::units::Nanos;
 
@@ -49,6 +50,18 @@ const JSON_NAMES: [&str; 13] = [
     "body",
 ];
 
+pub(super) const FORMAT: Definition = Definition {
+    name: "native",
+    looks: " (CSV or JSONL with at_s,input_tok,output_tok)",
+    syntaxes: &[Syntax::Csv, Syntax::Json],
+    signs: &[&["at_s"], &["input_tok"]],
+    has_own_zero: true,
+    ..Definition::new(Reader::Rows(|opening| match opening.syntax {
+        Syntax::Csv => Ok(Box::new(NativeCsv::new(opening)?)),
+        Syntax::Json => Ok(Box::new(NativeJson::new(opening))),
+    }))
+};
+
 /// What a row says, cell by cell; `None` where the cell is empty or the column absent.
 #[derive(Default)]
 struct Cells<'a> {
@@ -70,10 +83,14 @@ struct Rules {
     unit: TimeUnit,
     /// `--block-tok`, which overrules the rows.
     block_tok: Option<u32>,
-    classes: Words,
+    classes: Interner,
 }
 
 impl Rules {
+    fn new(opening: &Opening<'_>) -> Self {
+        Self { unit: opening.unit, block_tok: opening.block_tok, classes: Interner::default() }
+    }
+
     fn row(&mut self, cells: Cells<'_>) -> Result<Parsed, Fault> {
         let at = cells.at.unwrap_or_default();
         let at_ns = time_ns(at, self.unit).map_err(|what| Fault::at(NAMES[0], what))?;
@@ -126,7 +143,7 @@ impl Rules {
         if written == Some(0) {
             return Err(Fault::at(NAMES[8], "`0` tokens make no block; write the block size"));
         }
-        let block_tok = self.block_tok.or(written).unwrap_or(BLOCK_TOK);
+        let block_tok = self.block_tok.or(written).unwrap_or(MOONCAKE_BLOCK_TOK);
         let most = input_tok.div_ceil(block_tok) as usize;
         if blocks.len() > most {
             return Err(Fault::at(
@@ -151,23 +168,16 @@ fn read_turn(text: &[u8]) -> Result<u32, Fault> {
 }
 
 /// Reads rows of a CSV file.
-pub(super) struct NativeCsv {
+struct NativeCsv {
     columns: Columns<10>,
     fields: Fields,
     rules: Rules,
 }
 
 impl NativeCsv {
-    pub(super) fn new(
-        header: &[u8],
-        file: &str,
-        line: u64,
-        unit: TimeUnit,
-        block_tok: Option<u32>,
-    ) -> Result<Self, TraceError> {
-        let columns = Columns::read(header, &NAMES, REQUIRED, file, line)?;
-        let rules = Rules { unit, block_tok, classes: Words::default() };
-        Ok(Self { columns, fields: Fields::new(), rules })
+    fn new(opening: &Opening<'_>) -> Result<Self, TraceError> {
+        let columns = Columns::read(opening, &NAMES, REQUIRED)?;
+        Ok(Self { columns, fields: Fields::new(), rules: Rules::new(opening) })
     }
 }
 
@@ -216,15 +226,15 @@ impl ReadRow for NativeCsv {
 }
 
 /// Reads rows of a JSONL file.
-pub(super) struct NativeJson {
+struct NativeJson {
     rules: Rules,
     /// Keys met that the format does not know.
     unknown: Vec<String>,
 }
 
 impl NativeJson {
-    pub(super) fn new(unit: TimeUnit, block_tok: Option<u32>) -> Self {
-        Self { rules: Rules { unit, block_tok, classes: Words::default() }, unknown: Vec::new() }
+    fn new(opening: &Opening<'_>) -> Self {
+        Self { rules: Rules::new(opening), unknown: Vec::new() }
     }
 }
 

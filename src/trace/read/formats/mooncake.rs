@@ -7,40 +7,48 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::TimeUnit;
-use super::aiperf::{self, DELAY, SESSION};
-use super::blocks::{Fit, prefix};
-use super::error::Fault;
-use super::json::{JsonRow, id_list};
-use super::number::{float_time_ns, time_ns};
-use super::rows::{Parsed, ReadRow};
+use super::super::blocks::{Fit, MOONCAKE_BLOCK_TOK, VLLM_BLOCK_TOK, prefix};
+use super::super::error::Fault;
+use super::super::json::{JsonRow, id_list};
+use super::super::number::TimeUnit;
+use super::super::number::{float_time_ns, time_ns};
+use super::super::reader::{Definition, Opening, ReadRow, Reader};
+use super::super::row::Parsed;
+use super::aiperf::{DELAY, IDS, NAMES, SESSION, TIME, TOTAL, read_content};
 use crate::json_scan::Scan;
 use crate::trace::Request;
 use crate::units::Nanos;
 
-pub(super) const TOTAL: usize = 11;
-pub(super) const NAMES: [&str; TOTAL] = [
-    "timestamp",
-    "input_length",
-    "output_length",
-    "hash_ids",
-    "session_id",
-    "delay",
-    "text_input",
-    "messages",
-    "tools",
-    "payload",
-    "extra",
-];
-const TIME: usize = 0;
-pub(super) const INPUT: usize = 1;
-pub(super) const OUTPUT: usize = 2;
-const IDS: usize = 3;
-/// Tokens that one of Mooncake's ids stands for.
-pub(super) const BLOCK_TOK: u32 = 512;
+pub(super) const FORMAT: Definition = Definition {
+    name: "mooncake",
+    looks: " (JSONL with timestamp, input_length, output_length, hash_ids)",
+    signs: &[
+        &["timestamp", "input_length"],
+        &["timestamp", "output_length"],
+        &["session_id", "text_input"],
+        &["session_id", "payload"],
+        &["timestamp", "text_input"],
+        &["timestamp", "payload"],
+    ],
+    shares_signs: true,
+    unit: Some(TimeUnit::Ms),
+    wants_turns: true,
+    ..Definition::new(Reader::Rows(|opening| {
+        Ok(Box::new(Mooncake::new(opening, MOONCAKE_BLOCK_TOK, Fit::Partial)))
+    }))
+};
+
+/// The same keys as vLLM reads them. Nothing in a file tells it from the other.
+pub(super) const TIMED_TRACE: Definition = Definition {
+    name: "timed-trace",
+    wants_turns: true,
+    ..Definition::new(Reader::Rows(|opening| {
+        Ok(Box::new(Mooncake::new(opening, VLLM_BLOCK_TOK, Fit::Either)))
+    }))
+};
 
 /// Reads rows of one file.
-pub(super) struct Mooncake {
+struct Mooncake {
     unit: TimeUnit,
     block_tok: u32,
     fit: Fit,
@@ -58,10 +66,10 @@ pub(super) struct Mooncake {
 }
 
 impl Mooncake {
-    pub(super) fn new(unit: TimeUnit, block_tok: u32, fit: Fit) -> Self {
+    fn new(opening: &Opening<'_>, usual_block_tok: u32, fit: Fit) -> Self {
         Self {
-            unit,
-            block_tok,
+            unit: opening.unit,
+            block_tok: opening.block_tok.unwrap_or(usual_block_tok),
             fit,
             is_plain: true,
             sessions: HashMap::new(),
@@ -82,14 +90,14 @@ impl Mooncake {
             })
             .transpose()?;
         let at_ns = self.time(&row, session.as_ref())?;
-        let words = aiperf::words(&row)?;
-        self.estimates += u64::from(words.is_estimate);
+        let own = read_content(&row)?;
+        self.estimates += u64::from(own.is_estimate);
         let ids = row.slots[IDS].map(|raw| id_list(raw, NAMES[IDS])).transpose()?;
-        let mut parsed = self.row(at_ns, [words.input_tok, words.output_tok], ids)?;
+        let mut parsed = self.row(at_ns, [own.input_tok, own.output_tok], ids)?;
         // A pause is one after an earlier turn of the session.
         let follows = session.as_ref().is_some_and(|name| self.sessions.contains_key(name));
         parsed.request.think = think.filter(|_| follows).map(|ns| Nanos(ns.unsigned_abs()));
-        parsed.request.content = words.content;
+        parsed.request.content = own.content;
         if let Some(name) = &session {
             let latest = self.sessions.entry(Arc::clone(name)).or_insert(at_ns);
             *latest = at_ns.max(*latest);
@@ -191,15 +199,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn reader() -> Mooncake {
+        let opening = Opening { unit: TimeUnit::Ms, ..Opening::of_header(b"") };
+        Mooncake::new(&opening, 512, Fit::Partial)
+    }
+
     fn read(line: &str) -> Result<Parsed, String> {
-        Mooncake::new(TimeUnit::Ms, 512, Fit::Partial)
+        reader()
             .read(line.as_bytes())
             .map(|row| row.expect("every line is a row"))
             .map_err(|fault| format!("{:?} {}", fault.column, fault.problem))
     }
 
     #[test]
-    fn rows_in_any_dress() {
+    fn rows_however_they_are_written() {
         let check = |line: &str, at_ns: i64, lengths: (u32, u32), ids: &[u64]| {
             let Parsed { at_ns: at, request } = read(line).unwrap();
             let asked = (request.input_tok, request.output_tok.unwrap());
@@ -301,7 +314,7 @@ mod tests {
                 line[place] = byte;
             }
             if let Some((time, lengths, ids)) = scan_plain(&line, 512) {
-                let mut reader = Mooncake::new(TimeUnit::Ms, 512, Fit::Partial);
+                let mut reader = reader();
                 let general = reader.read_any(&line).map(|row| format!("{row:?}"));
                 let at_ns = time_ns(time, TimeUnit::Ms).unwrap();
                 let short = reader.row(at_ns, lengths, ids).map(|row| format!("{row:?}"));

@@ -5,13 +5,14 @@
 
 use std::collections::HashMap;
 
-use super::TimeUnit;
-use super::blocks::{Fit, prefix};
-use super::error::Fault;
-use super::json::{JsonRow, id_list};
-use super::number::float_time_ns;
-use super::rows::{Parsed, ReadRow};
-use super::words::Words;
+use super::super::blocks::{Fit, VLLM_BLOCK_TOK, prefix};
+use super::super::error::Fault;
+use super::super::json::{JsonRow, id_list};
+use super::super::number::TimeUnit;
+use super::super::number::float_time_ns;
+use super::super::reader::{Definition, Opening, ReadRow, Reader};
+use super::super::row::Interner;
+use super::super::row::Parsed;
 use crate::trace::Request;
 
 const NAMES: [&str; 8] = [
@@ -24,28 +25,32 @@ const NAMES: [&str; 8] = [
     "turn",
     "type",
 ];
-/// Tokens that one id stands for.
-pub(super) const BLOCK_TOK: u32 = 16;
 /// Chats whose roots are remembered: 400 MB.
 const CHATS_LIMIT: usize = 16 << 20;
 
+pub(super) const FORMAT: Definition = Definition {
+    name: "bailian",
+    signs: &[&["chat_id"], &["parent_chat_id"]],
+    ..Definition::new(Reader::Rows(|opening| Ok(Box::new(Bailian::new(opening)))))
+};
+
 /// Reads rows of one file.
-pub(super) struct Bailian {
+struct Bailian {
     unit: TimeUnit,
     block_tok: u32,
     /// Root of each chat met.
     roots: HashMap<i64, i64>,
-    kinds: Words,
+    kinds: Interner,
     unknown: Vec<String>,
 }
 
 impl Bailian {
-    pub(super) fn new(unit: TimeUnit, block_tok: u32) -> Self {
+    fn new(opening: &Opening<'_>) -> Self {
         Self {
-            unit,
-            block_tok,
+            unit: opening.unit,
+            block_tok: opening.block_tok.unwrap_or(VLLM_BLOCK_TOK),
             roots: HashMap::new(),
-            kinds: Words::default(),
+            kinds: Interner::default(),
             unknown: Vec::new(),
         }
     }
