@@ -11,8 +11,6 @@ pub mod corpus;
 pub mod tokenized;
 pub mod tokenizer;
 mod vocabulary;
-mod whole_file;
-mod words;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -22,8 +20,7 @@ use serde_json::value::RawValue;
 
 use self::corpus::Corpus;
 use self::vocabulary::Pieces;
-pub use self::vocabulary::{COMMON_IDS, Fit, SLOTS, Vocabulary};
-pub use self::words::CANDIDATES;
+pub use self::vocabulary::{CANDIDATES, COMMON_IDS, Fit, SLOTS, Vocabulary};
 use crate::random::Random;
 use crate::schedule::Fnv;
 use crate::trace::{Content, Request};

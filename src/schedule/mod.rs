@@ -9,19 +9,18 @@
 //! ([`PlanFacts::think_rows`] counts them). Deliberately absent: the clock, and any knowledge of how a
 //! request went; what a finished request decides is decided in [`crate::replay`].
 
+mod clip;
 mod csv;
 mod facts;
 pub mod fidelity;
-mod fit;
 mod pass;
 mod plan;
 pub mod rate;
 mod shape;
-mod window;
 
+pub use self::clip::ServerLength;
 pub use self::csv::{PlanWriteError, write_plan};
 pub use self::facts::{End, PlanFacts};
-pub use self::fit::ServerLength;
 pub use self::plan::{Plan, plan};
 pub use self::shape::Shape;
 pub use crate::trace::{Fnv, OutputSum};

@@ -6,13 +6,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::clip::{Fit, clip_input, clip_output, total_tok};
 use super::facts::{End, Tally};
 use super::fidelity::Fidelity;
-use super::fit::{Fit, total_tok};
 use super::pass::{Later, Pass};
-use super::window::Window;
-use super::{PlanFacts, Planned, Shape};
-use crate::trace::{Content, Request};
+use super::shape::{Shape, Window};
+use super::{PlanFacts, Planned};
+use crate::trace::Request;
 use crate::units::Nanos;
 
 /// Plans the rows of a trace, which come in time order.
@@ -233,34 +233,4 @@ where
         }
         Ok(&self.tally.facts)
     }
-}
-
-/// Clips the completion. One that ends by itself is not to be longer either, so it is asked for with the
-/// limit.
-fn clip_output(request: &mut Request, max_tok: Option<u32>) -> bool {
-    let Some(max_tok) = max_tok.filter(|&max| request.output_tok.is_none_or(|tok| tok > max))
-    else {
-        return false;
-    };
-    request.output_tok = Some(max_tok);
-    true
-}
-
-/// Clips the prompt, and the prefix with it. A prompt that the trace gives in words is sent whole, so
-/// its length stands.
-pub(super) fn clip_input(request: &mut Request, max_tok: Option<u32>) -> bool {
-    let in_words = |content: &Content| content.prompt.is_some() || content.messages.is_some();
-    let Some(max_tok) = max_tok.filter(|&max_tok| request.input_tok > max_tok) else {
-        return false;
-    };
-    if request.content.as_deref().is_some_and(in_words) {
-        return false;
-    }
-    request.input_tok = max_tok;
-    if let Some(prefix) = &mut request.prefix {
-        let blocks = max_tok.div_ceil(prefix.block_tok.max(1));
-        let kept = usize::try_from(blocks).unwrap_or(usize::MAX).min(prefix.blocks.len());
-        prefix.blocks = prefix.blocks[..kept].into();
-    }
-    true
 }

@@ -10,7 +10,6 @@
 mod arrivals;
 mod goodness;
 mod prefix;
-mod session_goodness;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -21,7 +20,7 @@ use std::collections::BTreeMap;
 use self::arrivals::Times;
 use self::goodness::Goodness;
 use self::prefix::Blocks;
-use self::sessions::{Turns, grouped};
+use self::sessions::{RecordedTurns, grouped};
 use self::text::Draft;
 use super::{Workload, WorkloadError};
 use crate::trace::Request;
@@ -78,7 +77,7 @@ const LEAST_SESSIONS: usize = 8;
 struct Sample {
     times: Times,
     blocks: Blocks,
-    turns: Turns,
+    turns: RecordedTurns,
     classes: BTreeMap<String, u64>,
     worded: u64,
 }

@@ -1,11 +1,11 @@
-//! Rows that ask for more than a server takes in all: found before anything is sent, or cut to fit.
+//! Lengths cut to a limit, and rows that ask for more than a server takes in all: found before anything is
+//! sent, or cut to fit.
 //!
 //! The prompt is cut first, since the length of an answer decides how long it loads the server; only
 //! an answer that leaves no room for any prompt is cut too. Deliberately absent: what a chat template
 //! adds to a prompt, which only the server knows.
 
-use super::plan::clip_input;
-use crate::trace::Request;
+use crate::trace::{Content, Request};
 
 /// The most that a server takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +56,39 @@ fn least_tok(output_tok: Option<u32>) -> u64 {
     u64::from(output_tok.unwrap_or(1))
 }
 
+/// Clips the completion. One that ends by itself is not to be longer either, so it is asked for with the
+/// limit.
+pub(super) fn clip_output(request: &mut Request, max_tok: Option<u32>) -> bool {
+    let Some(max_tok) = max_tok.filter(|&max| request.output_tok.is_none_or(|tok| tok > max))
+    else {
+        return false;
+    };
+    request.output_tok = Some(max_tok);
+    true
+}
+
+/// Clips the prompt, and the prefix with it. A prompt that the trace gives in words is sent whole, so
+/// its length stands.
+pub(super) fn clip_input(request: &mut Request, max_tok: Option<u32>) -> bool {
+    let in_words = |content: &Content| content.prompt.is_some() || content.messages.is_some();
+    let Some(max_tok) = max_tok.filter(|&max_tok| request.input_tok > max_tok) else {
+        return false;
+    };
+    if request.content.as_deref().is_some_and(in_words) {
+        return false;
+    }
+    request.input_tok = max_tok;
+    if let Some(prefix) = &mut request.prefix {
+        let blocks = max_tok.div_ceil(prefix.block_tok.max(1));
+        let kept = usize::try_from(blocks).unwrap_or(usize::MAX).min(prefix.blocks.len());
+        prefix.blocks = prefix.blocks[..kept].into();
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Content;
 
     #[test]
     fn the_prompt_gives_way_and_then_the_answer() {

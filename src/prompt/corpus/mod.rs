@@ -15,9 +15,9 @@ use std::path::Path;
 use serde_json::value::RawValue;
 
 use self::entry::{Fault, entry};
-use super::whole_file;
 use crate::random::Random;
 use crate::trace::Content;
+use crate::trace::read::read_whole;
 
 /// The largest file of prompts.
 const LIMIT_BYTES: u64 = 2 << 30;
@@ -98,7 +98,7 @@ impl Corpus {
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Self, CorpusError> {
         let file = path.display().to_string();
-        let bytes = whole_file::read(path, LIMIT_BYTES)
+        let bytes = read_whole(path, LIMIT_BYTES)
             .map_err(|source| CorpusError::Read { file: file.clone(), source })?
             .ok_or_else(|| CorpusError::TooLarge { file: file.clone() })?;
         let text = String::from_utf8(bytes).map_err(|error| {
