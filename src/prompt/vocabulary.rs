@@ -120,7 +120,7 @@ impl Default for Vocabulary {
     /// The common words, unchecked.
     fn default() -> Self {
         let common = &CANDIDATES[..SLOTS];
-        Self::words(common, common).expect("the common words are enough")
+        Self::of_words(common, common).expect("the common words are enough")
     }
 }
 
@@ -129,7 +129,7 @@ impl Vocabulary {
     /// in front; where none is, the first word is always the same, and the overhead absorbs what it
     /// has too much. `None`: too few words.
     #[must_use]
-    pub fn words(later: &[&'static str], first: &[&'static str]) -> Option<Self> {
+    pub fn of_words(later: &[&'static str], first: &[&'static str]) -> Option<Self> {
         if later.len() < WORDS_LEAST {
             return None;
         }
@@ -202,8 +202,8 @@ mod tests {
 
     #[test]
     fn too_few_pieces_are_no_vocabulary() {
-        assert!(Vocabulary::words(&CANDIDATES[..15], &CANDIDATES[..15]).is_none());
-        assert!(Vocabulary::words(&CANDIDATES[..16], &[]).is_some());
+        assert!(Vocabulary::of_words(&CANDIDATES[..15], &CANDIDATES[..15]).is_none());
+        assert!(Vocabulary::of_words(&CANDIDATES[..16], &[]).is_some());
         assert!(Vocabulary::ids(&[7; 15]).is_none());
         let ids: Vec<u32> = COMMON_IDS.collect();
         assert!(Vocabulary::ids(&ids).is_some_and(|vocabulary| vocabulary.is_ids()));

@@ -51,8 +51,8 @@ impl Parts {
                 None => None,
             },
         };
-        let grown = parts.prefixes.as_ref().is_some_and(Prefixes::has_tree);
-        if grown && parts.sessions.is_some() {
+        let has_tree = parts.prefixes.as_ref().is_some_and(Prefixes::has_tree);
+        if has_tree && parts.sessions.is_some() {
             let field = keys.need("sessions", "")?;
             let why = "stands beside a `prefix` with `reuse`; the turns of a session share what they share";
             return Err(field.fail(why));

@@ -148,7 +148,7 @@ impl Workload {
 
     /// Whether its rows say more than lengths, sessions, classes and blocks.
     #[must_use]
-    pub fn has_words(&self) -> bool {
+    pub fn has_content(&self) -> bool {
         let says = |class: &Class| class.body.is_some() || class.input.text().is_some();
         self.request.is_some() || self.streams.iter().flat_map(|own| &own.classes).any(says)
     }

@@ -37,7 +37,7 @@ pub(super) fn token_count(text: &[u8]) -> Result<u32, String> {
     decimal(text, 0)
         .and_then(|count| u32::try_from(count).map_err(|_| DecimalFault::TooLarge))
         .map_err(|fault| {
-            say(text, fault, "whole tokens", "write a whole number from 0 to 4294967295")
+            describe(text, fault, "whole tokens", "write a whole number from 0 to 4294967295")
         })
 }
 
@@ -51,7 +51,7 @@ pub(super) fn time_ns(text: &[u8], unit: TimeUnit) -> Result<i64, String> {
     };
     decimal(text, places)
         .and_then(|ns| i64::try_from(ns).map_err(|_| DecimalFault::TooLarge))
-        .map_err(|fault| say(text, fault, "a nanosecond", remedy))
+        .map_err(|fault| describe(text, fault, "a nanosecond", remedy))
 }
 
 /// A time that a program wrote from floating point (`5.8926549999999995`), to the nearest nanosecond.
@@ -77,11 +77,12 @@ pub(super) fn float_time_ns(text: &[u8], unit: TimeUnit) -> Result<i64, String> 
 
 /// A block id.
 pub(super) fn block_id(text: &[u8]) -> Result<u64, String> {
-    decimal(text, 0)
-        .map_err(|fault| say(text, fault, "a whole id", "write whole numbers from 0 to 2^64 - 1"))
+    decimal(text, 0).map_err(|fault| {
+        describe(text, fault, "a whole id", "write whole numbers from 0 to 2^64 - 1")
+    })
 }
 
-fn say(text: &[u8], fault: DecimalFault, grain: &str, remedy: &str) -> String {
+fn describe(text: &[u8], fault: DecimalFault, grain: &str, remedy: &str) -> String {
     let seen = shorten(text);
     match fault {
         DecimalFault::Empty => format!("the value is missing; {remedy}"),

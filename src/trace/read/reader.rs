@@ -116,7 +116,7 @@ pub(super) trait ReadRow: Send {
     }
 
     /// Whether a row may depend on lines before it, so that none can be read by itself.
-    fn leans(&self) -> bool {
+    fn needs_earlier_rows(&self) -> bool {
         false
     }
 

@@ -136,14 +136,15 @@ pub(super) fn scan<R: Read>(
         on_row();
     }
     let (skipped, about) = (reader.skipped(), reader.format());
-    let (ignored, remarks, leans) = (about.ignored(), about.remarks(), about.leans());
+    let (ignored, remarks, needs_earlier_rows) =
+        (about.ignored(), about.remarks(), about.needs_earlier_rows());
     let clock = clock_of(about);
     let file = || reader.name().to_owned();
     sums.check_kept(skipped, file)?;
     let mut order = Order::AsWritten;
     if sums.moved > 0 {
-        let seekable = packing == Packing::Plain && !leans;
-        check_memory(&sums, packing, leans, file())?;
+        let seekable = packing == Packing::Plain && !needs_earlier_rows;
+        check_memory(&sums, packing, needs_earlier_rows, file())?;
         let index = build_index(open()?, failed, sums.kept, on_row)?;
         sums.distinct = index.chunk_by(|a, b| a.at_ns == b.at_ns).count() as u64;
         order = if seekable { Order::Index(Arc::new(index)) } else { Order::InMemory };
@@ -202,12 +203,12 @@ pub(super) fn settle(
 fn check_memory(
     sums: &Sums,
     packing: Packing,
-    leans: bool,
+    needs_earlier_rows: bool,
     file: String,
 ) -> Result<(), TraceError> {
     let index_bytes = sums.kept * size_of::<Entry>() as u64;
     let (what, need_bytes, limit_bytes, remedy) = match packing {
-        _ if leans => (
+        _ if needs_earlier_rows => (
             "rows that lean on those before them",
             sums.memory_bytes + index_bytes,
             ROWS_LIMIT_BYTES,

@@ -30,15 +30,15 @@ pub(super) fn may_be_document(first: &[u8]) -> bool {
 
 /// The first format of a syntax all of one of whose sets of signs are there. What a format alone has comes
 /// before what several share.
-fn told_by(syntax: Syntax, is_there: impl Fn(&str) -> bool) -> Option<Format> {
+fn recognise(syntax: Syntax, is_there: impl Fn(&str) -> bool) -> Option<Format> {
     let mut known: Vec<_> =
         FORMATS.into_iter().filter(|(_, own)| own.syntaxes.contains(&syntax)).collect();
     known.sort_by_key(|(_, own)| own.shares_signs);
-    let told = known.into_iter().find(|(_, own)| holds_one(own.signs, &is_there));
-    told.map(|(format, _)| format)
+    let recognised = known.into_iter().find(|(_, own)| has_any_set(own.signs, &is_there));
+    recognised.map(|(format, _)| format)
 }
 
-fn holds_one(sets: &[&[&str]], is_there: impl Fn(&str) -> bool) -> bool {
+fn has_any_set(sets: &[&[&str]], is_there: impl Fn(&str) -> bool) -> bool {
     sets.iter().any(|set| set.iter().all(|sign| is_there(sign)))
 }
 
@@ -57,24 +57,25 @@ fn json_format(first: &[u8]) -> Result<Format, String> {
         let place = keys.binary_search(&key).ok();
         place.and_then(|place| slots[place]).is_some_and(|value| value.starts_with(start))
     };
-    told_by(Syntax::Json, is_there).ok_or_else(String::new)
+    recognise(Syntax::Json, is_there).ok_or_else(String::new)
 }
 
 /// The format of a document that is spread over lines, by its beginning.
 pub(super) fn document_format(ahead: &[u8]) -> Option<Format> {
     let is_there =
         |key: &str| memchr::memmem::find(ahead, format!("\"{key}\"").as_bytes()).is_some();
-    let told = FORMATS.iter().find(|(_, own)| match own.reader {
-        Reader::Documents { signs, .. } => holds_one(signs, is_there),
+    let recognised = FORMATS.iter().find(|(_, own)| match own.reader {
+        Reader::Documents { signs, .. } => has_any_set(signs, is_there),
         Reader::Rows(_) => false,
     });
-    told.map(|(format, _)| *format)
+    recognised.map(|(format, _)| *format)
 }
 
 /// The error for content of no format, with all that is known.
 pub(super) fn unknown_format(file: &str, first: &[u8], hint: String) -> TraceError {
-    let told = FORMATS.iter().filter(|(_, own)| !own.signs.is_empty());
-    let names: Vec<String> = told.map(|(_, own)| format!("{}{}", own.name, own.looks)).collect();
+    let recognised = FORMATS.iter().filter(|(_, own)| !own.signs.is_empty());
+    let names: Vec<String> =
+        recognised.map(|(_, own)| format!("{}{}", own.name, own.looks)).collect();
     let (last, others) = names.split_last().expect("some format has signs");
     let known = format!(
         "known are {} and {last}, each also as .gz or .zst; `--format` overrules",
@@ -93,7 +94,7 @@ fn csv_format(first: &[u8]) -> Result<Format, String> {
     }
     let has =
         |name: &str| (0..fields.len()).any(|place| fields.get(first, place) == name.as_bytes());
-    if let Some(format) = told_by(Syntax::Csv, has) {
+    if let Some(format) = recognise(Syntax::Csv, has) {
         return Ok(format);
     }
     if first.first().is_some_and(u8::is_ascii_digit) {

@@ -55,15 +55,15 @@ pub(super) struct RowContent {
 /// Reads lengths and words of a row.
 pub(super) fn read_content(row: &JsonRow<'_, TOTAL>) -> Result<RowContent, Fault> {
     let prompts = [TEXT, MESSAGES, PAYLOAD].map(|name| row.slots[name]);
-    let said = [row.slots[INPUT]].iter().chain(&prompts).flatten().count();
-    let worded = prompts.iter().flatten().count();
-    if said == 0 {
+    let described = [row.slots[INPUT]].iter().chain(&prompts).flatten().count();
+    let prompt_count = prompts.iter().flatten().count();
+    if described == 0 {
         return Err(Fault::at(
             NAMES[INPUT],
             "the key is missing; every row needs it, or else `text_input`, `messages` or `payload`",
         ));
     }
-    if worded > 1 {
+    if prompt_count > 1 {
         return Err(Fault::row(
             "the row says its prompt more than once; keep one of `text_input`, `messages` and `payload`",
         ));

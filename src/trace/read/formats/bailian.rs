@@ -77,7 +77,7 @@ impl ReadRow for Bailian {
         self.unknown.clone()
     }
 
-    fn leans(&self) -> bool {
+    fn needs_earlier_rows(&self) -> bool {
         true
     }
 

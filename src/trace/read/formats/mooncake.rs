@@ -58,7 +58,7 @@ struct Mooncake {
     /// Latest time of each session: a turn without a time of its own comes after it.
     sessions: HashMap<Arc<str>, i64>,
     /// Whether such a turn was met.
-    leans: bool,
+    needs_earlier_rows: bool,
     /// Rows whose prompt's length is an estimate.
     estimates: u64,
     /// Keys met and not replayed.
@@ -73,7 +73,7 @@ impl Mooncake {
             fit,
             is_plain: true,
             sessions: HashMap::new(),
-            leans: false,
+            needs_earlier_rows: false,
             estimates: 0,
             unknown: Vec::new(),
         }
@@ -112,7 +112,7 @@ impl Mooncake {
             return time_ns(text, self.unit).map_err(|what| Fault::at(NAMES[TIME], what));
         }
         let before = session.and_then(|name| self.sessions.get(name).copied());
-        self.leans |= before.is_some();
+        self.needs_earlier_rows |= before.is_some();
         before.ok_or_else(|| {
             Fault::at(
                 NAMES[TIME],
@@ -139,8 +139,8 @@ impl ReadRow for Mooncake {
         self.unknown.clone()
     }
 
-    fn leans(&self) -> bool {
-        self.leans
+    fn needs_earlier_rows(&self) -> bool {
+        self.needs_earlier_rows
     }
 
     fn remarks(&self) -> Vec<String> {

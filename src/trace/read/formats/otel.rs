@@ -2,7 +2,7 @@
 //!
 //! A span that generates text is a row; agents, tools and embeddings are passed over and counted. Old and
 //! new names of the conventions are held. Where a span holds no token counts but the words themselves,
-//! those are sent, and lengths are estimated at 4 bytes a token, which is said. Nothing is taken from a
+//! those are sent, and lengths are estimated at 4 bytes a token, which is answer. Nothing is taken from a
 //! span's events.
 
 use serde_json::value::RawValue;
@@ -85,9 +85,9 @@ impl Otel {
         let estimate =
             |text: &str| u32::try_from(text.len() / BYTES_PER_TOK).unwrap_or(u32::MAX).max(1);
         let input_tok = counts[0].or_else(|| messages.map(estimate));
-        let said = word(&["gen_ai.output.text", "gen_ai.output.messages"]);
+        let answer = word(&["gen_ai.output.text", "gen_ai.output.messages"]);
         let output_tok = counts[1]
-            .or_else(|| said.map(estimate))
+            .or_else(|| answer.map(estimate))
             .or_else(|| attributes.get("gen_ai.request.max_tokens").and_then(count))
             .or(failed.then_some(0));
         let (Some(input_tok), Some(output_tok)) = (input_tok, output_tok) else {

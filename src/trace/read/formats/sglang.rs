@@ -37,7 +37,7 @@ struct SgLang {
 }
 
 impl ReadRow for SgLang {
-    fn leans(&self) -> bool {
+    fn needs_earlier_rows(&self) -> bool {
         true
     }
 

@@ -132,7 +132,7 @@ impl Rounds {
 }
 
 impl ReadRow for Rounds {
-    fn leans(&self) -> bool {
+    fn needs_earlier_rows(&self) -> bool {
         true
     }
 
@@ -194,7 +194,7 @@ impl ReadRow for Replay {
         self.table.unknown()
     }
 
-    fn leans(&self) -> bool {
+    fn needs_earlier_rows(&self) -> bool {
         true
     }
 

@@ -74,7 +74,7 @@ struct Weka {
 }
 
 /// What holds for all requests of a session.
-struct Frame {
+struct SessionRules {
     /// Of the session, for its ids.
     scope: Option<u64>,
     block_tok: u32,
@@ -92,7 +92,7 @@ impl Weka {
         items: Vec<Item<'_>>,
         session: &str,
         start_ns: i64,
-        frame: &mut Frame,
+        rules: &mut SessionRules,
         held: &mut Held,
     ) -> Result<(), Fault> {
         let name = std::sync::Arc::<str>::from(session);
@@ -104,10 +104,10 @@ impl Weka {
             };
             let at_ns = time(item.t, self.unit, "t").map_err(within)?.saturating_add(start_ns);
             if let Some(nested) = item.requests {
-                frame.unnamed += 1;
+                rules.unnamed += 1;
                 let agent =
-                    item.agent_id.map_or_else(|| frame.unnamed.to_string(), Cow::into_owned);
-                self.items(nested, &format!("{session}/{agent}"), at_ns, frame, held)?;
+                    item.agent_id.map_or_else(|| rules.unnamed.to_string(), Cow::into_owned);
+                self.items(nested, &format!("{session}/{agent}"), at_ns, rules, held)?;
                 continue;
             }
             let count = |value: Option<u32>, key: &str| {
@@ -115,7 +115,7 @@ impl Weka {
             };
             let input_tok = count(item.input, "in")?;
             let mut ids = item.hash_ids.unwrap_or_default();
-            if let Some(scope) = frame.scope {
+            if let Some(scope) = rules.scope {
                 for id in &mut ids {
                     *id = scoped(scope, *id);
                 }
@@ -125,7 +125,7 @@ impl Weka {
             let prefix = if ids.is_empty() {
                 None
             } else {
-                prefix(ids, input_tok, frame.block_tok, Fit::Full, "hash_ids").map_err(within)?
+                prefix(ids, input_tok, rules.block_tok, Fit::Full, "hash_ids").map_err(within)?
             };
             let request = Request {
                 input_tok,
@@ -159,14 +159,14 @@ impl ReadDocument for Weka {
         }
         let is_local = session.hash_id_scope.as_deref() != Some("global");
         let block_tok = self.block_tok.or(session.block_size).filter(|&tok| tok > 0);
-        let mut frame = Frame {
+        let mut rules = SessionRules {
             scope: is_local.then(|| of_name(&session.id)),
             block_tok: block_tok.ok_or_else(|| {
                 Fault::at("block_size", "the key is missing; name it with `--block-tok`")
             })?,
             unnamed: 0,
         };
-        self.items(session.requests, &session.id, 0, &mut frame, held)
+        self.items(session.requests, &session.id, 0, &mut rules, held)
     }
 }
 
