@@ -191,27 +191,12 @@ pub enum TraceError {
         /// What is wrong, and what to do.
         problem: String,
     },
-    /// An option's value is none of its words.
-    #[error("unknown {option} `{word}`; write one of {words}")]
-    Word {
-        /// The option.
-        option: &'static str,
-        /// What was written.
-        word: String,
-        /// What may be written.
-        words: String,
-    },
     /// `--block-tok 0`.
     #[error("`--block-tok` must be above zero")]
     BlockTok,
 }
 
 impl TraceError {
-    /// A word that is none of an option's.
-    pub(super) fn unknown(option: &'static str, word: &str, words: &str) -> Self {
-        Self::Word { option, word: shorten(word.as_bytes()), words: words.to_owned() }
-    }
-
     /// The line that is at fault, where one is.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
@@ -225,6 +210,33 @@ impl TraceError {
             _ => None,
         }
     }
+}
+
+/// A word that is none of an option's.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {option} `{word}`; write one of {words}")]
+pub struct UnknownWord {
+    option: &'static str,
+    word: String,
+    words: String,
+}
+
+/// The value that a word stands for; the words of an option are all that may be written.
+pub fn value_of<T: Copy>(
+    option: &'static str,
+    words: &[(&str, T)],
+    word: &str,
+) -> Result<T, UnknownWord> {
+    let known = words.iter().find(|(name, _)| *name == word);
+    known.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
+        UnknownWord { option, word: shorten(word.as_bytes()), words: names.join(", ") }
+    })
+}
+
+/// The word that stands for a value.
+pub fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
+    words.iter().find(|(_, known)| known == value).map_or("", |(name, _)| *name)
 }
 
 /// What is wrong with a row, before its place is known.

@@ -10,7 +10,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visi
 use serde_json::value::RawValue;
 
 use super::error::{Fault, shorten};
-use super::number::token_count;
+use super::number::{TimeUnit, float_time_ns, token_count};
 use crate::json_scan::Scan;
 
 /// Names of unknown keys that are remembered; a hostile file must not fill memory with them.
@@ -207,10 +207,24 @@ impl<'a, const N: usize> JsonRow<'a, N> {
         Self::read(raw.as_bytes(), names, &mut Vec::new())
     }
 
+    /// The fault of a key that must be there.
+    pub(super) fn missing(&self, name: usize) -> Fault {
+        Fault::at(self.names[name], "the key is missing; every row needs it")
+    }
+
     /// The text of a number that must be there.
-    pub(super) fn number(&self, name: usize) -> Result<&'a [u8], Fault> {
-        self.number_if_any(name)?
-            .ok_or_else(|| Fault::at(self.names[name], "the key is missing; every row needs it"))
+    fn number(&self, name: usize) -> Result<&'a [u8], Fault> {
+        self.number_if_any(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    /// A time that must be there.
+    pub(super) fn time(&self, name: usize, unit: TimeUnit) -> Result<i64, Fault> {
+        let read = float_time_ns(self.number(name)?, unit);
+        read.map_err(|what| Fault::at(self.names[name], what))
+    }
+
+    pub(super) fn time_if_any(&self, name: usize, unit: TimeUnit) -> Result<Option<i64>, Fault> {
+        self.slots[name].map(|_| self.time(name, unit)).transpose()
     }
 
     pub(super) fn number_if_any(&self, name: usize) -> Result<Option<&'a [u8]>, Fault> {
@@ -227,10 +241,24 @@ impl<'a, const N: usize> JsonRow<'a, N> {
         self.number_if_any(name)?.map(count).transpose()
     }
 
+    /// Block ids that may be there.
+    pub(super) fn ids(&self, name: usize) -> Result<Option<Vec<u64>>, Fault> {
+        self.slots[name].map(|raw| id_list(raw, self.names[name])).transpose()
+    }
+
     /// A name that may be there.
     pub(super) fn word(&self, name: usize) -> Result<Option<Cow<'a, str>>, Fault> {
         self.slots[name].map(|raw| word(raw, self.names[name])).transpose().map(Option::flatten)
     }
+}
+
+/// An array or object as it was written, by the bracket that it has to begin with.
+pub(super) fn raw_value(raw: &str, opening: char, key: &str) -> Result<Box<RawValue>, Fault> {
+    if !raw.starts_with(opening) {
+        let kind = if opening == '[' { "array" } else { "object" };
+        return Err(Fault::at(key, format!("is no {kind}; write a JSON {kind}")));
+    }
+    RawValue::from_string(raw.to_owned()).map_err(|error| Fault::at(key, error.to_string()))
 }
 
 /// A list of block ids.

@@ -35,7 +35,7 @@ mod trace;
 mod unit_question;
 mod walk;
 
-pub use self::error::TraceError;
+pub use self::error::{TraceError, UnknownWord, value_of, word_of};
 pub use self::facts::{Facts, TraceClock};
 pub use self::formats::Format;
 pub use self::number::TimeUnit;

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::error::{TraceError, shorten};
+use super::error::{UnknownWord, shorten, value_of};
 use crate::units::decimal::{DecimalFault, decimal};
 
 /// The unit of a time that is written as a bare number.
@@ -19,16 +19,11 @@ pub enum TimeUnit {
 }
 
 impl FromStr for TimeUnit {
-    type Err = TraceError;
+    type Err = UnknownWord;
 
-    fn from_str(word: &str) -> Result<Self, TraceError> {
-        match word {
-            "s" => Ok(Self::S),
-            "ms" => Ok(Self::Ms),
-            "us" => Ok(Self::Us),
-            "ns" => Ok(Self::Ns),
-            _ => Err(TraceError::unknown("time unit", word, "s, ms, us, ns")),
-        }
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        let words = [("s", Self::S), ("ms", Self::Ms), ("us", Self::Us), ("ns", Self::Ns)];
+        value_of("time unit", &words, word)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::error::TraceError;
+use super::error::{UnknownWord, value_of};
 use super::formats::Format;
 use super::number::TimeUnit;
 
@@ -42,13 +42,9 @@ pub struct ReadOptions {
 }
 
 impl FromStr for Failed {
-    type Err = TraceError;
+    type Err = UnknownWord;
 
-    fn from_str(word: &str) -> Result<Self, TraceError> {
-        match word {
-            "keep" => Ok(Self::Keep),
-            "drop" => Ok(Self::Drop),
-            _ => Err(TraceError::unknown("choice for failed rows", word, "keep, drop")),
-        }
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        value_of("choice for failed rows", &[("keep", Self::Keep), ("drop", Self::Drop)], word)
     }
 }

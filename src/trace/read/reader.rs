@@ -18,6 +18,7 @@ pub(super) enum Syntax {
 }
 
 /// A format.
+#[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub(super) struct Definition {
     /// As `--format` takes it.
     pub(super) name: &'static str,

@@ -31,6 +31,7 @@ pub(super) struct Scan {
 }
 
 /// Sums over one pass.
+#[derive(Default)]
 struct Sums {
     tally: Tally,
     kept: u64,
@@ -49,19 +50,8 @@ struct Sums {
 
 impl Sums {
     fn new() -> Self {
-        Self {
-            tally: Tally::default(),
-            kept: 0,
-            moved: 0,
-            input_tok: 0,
-            output: OutputSum::default(),
-            distinct: 0,
-            step: Step::default(),
-            memory_bytes: 0,
-            earliest_ns: i64::MAX,
-            first_ns: i64::MAX,
-            latest_ns: i64::MIN,
-        }
+        let (earliest_ns, first_ns, latest_ns) = (i64::MAX, i64::MAX, i64::MIN);
+        Self { earliest_ns, first_ns, latest_ns, ..Self::default() }
     }
 
     /// Counts a row, and gives it back where it is kept.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use csv_core::ReadRecordResult;
 
 use super::error::{Fault, TraceError, shorten};
-use super::number::token_count;
+use super::number::{TimeUnit, float_time_ns, token_count};
 use super::reader::Opening;
 
 /// Splits lines into fields; keeps its buffers from row to row.
@@ -90,21 +90,21 @@ impl Fields {
     }
 }
 
-/// Where a format's columns stand in a CSV file.
-#[derive(Debug)]
-pub(super) struct Columns<const N: usize> {
-    /// Place of each known column, in the order of the names given.
-    pub(super) places: [Option<usize>; N],
-    /// Names that the format does not know.
-    pub(super) unknown: Vec<String>,
+/// A CSV file's rows by the names of their columns.
+pub(super) struct Table<const N: usize> {
+    names: &'static [&'static str; N],
+    /// Place of each known column.
+    places: [Option<usize>; N],
+    unknown: Vec<String>,
     count: usize,
+    fields: Fields,
 }
 
-impl<const N: usize> Columns<N> {
-    /// Reads a header. The first `required` names must be there.
-    pub(super) fn read(
+impl<const N: usize> Table<N> {
+    /// Reads a header, in which the first `required` names must stand.
+    pub(super) fn new(
         opening: &Opening<'_>,
-        names: &[&str; N],
+        names: &'static [&'static str; N],
         required: usize,
     ) -> Result<Self, TraceError> {
         let header = opening.first;
@@ -131,57 +131,34 @@ impl<const N: usize> Columns<N> {
         if let Some(missing) = (0..required).find(|&known| places[known].is_none()) {
             return Err(fail(format!("column `{}` is missing; add or rename it", names[missing])));
         }
-        Ok(Self { places, unknown, count: fields.len() })
+        Ok(Self { names, places, unknown, count: fields.len(), fields })
     }
 
-    /// Checks that a row has as many fields as the header.
-    pub(super) fn check_count(&self, fields: &Fields) -> Result<(), Fault> {
-        if fields.len() == self.count {
-            return Ok(());
-        }
-        Err(Fault::row(format!(
-            "the row has {} fields, the header {}; check commas and quotes",
-            fields.len(),
-            self.count
-        )))
-    }
-}
-
-/// Splits rows, and hands out cells by the place of their name.
-pub(super) struct Table<const N: usize> {
-    columns: Columns<N>,
-    fields: Fields,
-    names: &'static [&'static str; N],
-}
-
-impl<const N: usize> Table<N> {
-    /// Reads a header, in which the first `required` names must stand.
-    pub(super) fn new(
-        opening: &Opening<'_>,
-        names: &'static [&'static str; N],
-        required: usize,
-    ) -> Result<Self, TraceError> {
-        let columns = Columns::read(opening, names, required)?;
-        Ok(Self { columns, fields: Fields::new(), names })
-    }
-
+    /// Columns that the format does not know.
     pub(super) fn unknown(&self) -> Vec<String> {
-        self.columns.unknown.clone()
+        self.unknown.clone()
     }
 
     pub(super) fn has(&self, name: usize) -> bool {
-        self.columns.places[name].is_some()
+        self.places[name].is_some()
     }
 
     /// Splits a row; the cells are then asked for with the same line.
     pub(super) fn split(&mut self, line: &[u8]) -> Result<(), Fault> {
         self.fields.split(line)?;
-        self.columns.check_count(&self.fields)
+        if self.fields.len() == self.count {
+            return Ok(());
+        }
+        Err(Fault::row(format!(
+            "the row has {} fields, the header {}; check commas and quotes",
+            self.fields.len(),
+            self.count
+        )))
     }
 
     /// A cell; `None` where it is empty or the column absent.
     pub(super) fn cell<'a>(&'a self, line: &'a [u8], name: usize) -> Option<&'a [u8]> {
-        let place = self.columns.places[name]?;
+        let place = self.places[name]?;
         Some(self.fields.get(line, place)).filter(|text| !text.is_empty())
     }
 
@@ -200,6 +177,11 @@ impl<const N: usize> Table<N> {
     /// A token count that must be there.
     pub(super) fn tokens(&self, line: &[u8], name: usize) -> Result<u32, Fault> {
         self.read(line, name, token_count)
+    }
+
+    /// A time that must be there.
+    pub(super) fn time(&self, line: &[u8], name: usize, unit: TimeUnit) -> Result<i64, Fault> {
+        self.read(line, name, |text| float_time_ns(text, unit))
     }
 
     /// A cell, empty or not, by a reader of numbers or dates.
@@ -245,13 +227,13 @@ mod tests {
 
     #[test]
     fn a_header_finds_its_columns_in_any_order() {
-        let names = ["at_s", "input_tok", "session"];
-        let read = |header: &str| Columns::read(&Opening::of_header(header.as_bytes()), &names, 2);
+        const NAMES: [&str; 3] = ["at_s", "input_tok", "session"];
+        let read = |header: &str| Table::new(&Opening::of_header(header.as_bytes()), &NAMES, 2);
         let found = read("x,\"input_tok\", at_s ,y").unwrap();
         assert_eq!(found.places, [Some(2), Some(1), None]);
         assert_eq!(found.unknown, ["x", "y"]);
         let check = |header: &str, part: &str| {
-            let message = read(header).unwrap_err().to_string();
+            let message = read(header).err().unwrap().to_string();
             assert!(message.contains(part) && message.contains(header), "{message}");
         };
         check("at_s,session", "column `input_tok` is missing");

@@ -28,7 +28,7 @@ pub(super) struct RecordedTurn {
     pub(super) think_ms: Option<u32>,
 }
 
-/// RecordedTurns of which each says what the one before said, and more.
+/// Turns of which each says what the one before said, and more.
 pub(super) type Stretch = Vec<RecordedTurn>;
 
 /// The turns of a trace.
@@ -126,7 +126,7 @@ pub(super) struct Parts {
     pub(super) first_tok: Lengths,
     /// What a later turn adds to the prompt.
     pub(super) new_tok: Lengths,
-    /// RecordedTurns of a stretch.
+    /// Turns of a stretch.
     pub(super) turns: Lengths,
     /// Milliseconds.
     pub(super) think_ms: Lengths,

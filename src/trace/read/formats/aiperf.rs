@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use super::super::error::Fault;
-use super::super::json::{JsonRow, text};
+use super::super::json::{JsonRow, raw_value, text};
 use super::super::number::token_count;
 use crate::trace::Content;
 
@@ -98,24 +98,13 @@ fn most_tokens(row: &JsonRow<'_, TOTAL>) -> Result<Option<u32>, Fault> {
 }
 
 fn content(row: &JsonRow<'_, TOTAL>) -> Result<Option<Box<Content>>, Fault> {
-    let raw = |name: usize, opening: char, kind: &str| {
-        row.slots[name]
-            .map(|raw| {
-                if !raw.starts_with(opening) {
-                    return Err(Fault::at(
-                        NAMES[name],
-                        format!("is no {kind}; write a JSON {kind}"),
-                    ));
-                }
-                RawValue::from_string(raw.to_owned())
-                    .map_err(|error| Fault::at(NAMES[name], error.to_string()))
-            })
-            .transpose()
+    let raw = |name: usize, opening: char| {
+        row.slots[name].map(|raw| raw_value(raw, opening, NAMES[name])).transpose()
     };
     let prompt = row.slots[TEXT].map(|raw| text(raw, NAMES[TEXT])).transpose()?;
-    let messages = raw(MESSAGES, '[', "array")?;
-    let (tools, payload) = (raw(TOOLS, '[', "array")?, raw(PAYLOAD, '{', "object")?);
-    let extra = raw(EXTRA, '{', "object")?;
+    let messages = raw(MESSAGES, '[')?;
+    let (tools, payload) = (raw(TOOLS, '[')?, raw(PAYLOAD, '{')?);
+    let extra = raw(EXTRA, '{')?;
     let mut keys: BTreeMap<String, &RawValue> = BTreeMap::new();
     for object in [&payload, &extra].into_iter().flatten() {
         let own = serde_json::from_str::<BTreeMap<String, &RawValue>>(object.get());

@@ -4,11 +4,10 @@
 //! sessions, classes or prefixes: the files hold none. No allocation per row.
 
 use super::super::date::DateReader;
-use super::super::error::{Fault, TraceError};
-use super::super::number::token_count;
-use super::super::reader::{Definition, Opening, ReadRow, Reader, Syntax};
+use super::super::error::Fault;
+use super::super::reader::{Definition, ReadRow, Reader, Syntax};
 use super::super::row::Parsed;
-use super::super::table::{Columns, Fields};
+use super::super::table::Table;
 use crate::trace::Request;
 
 const NAMES: [&str; 4] = ["TIMESTAMP", "ContextTokens", "GeneratedTokens", "NumImages"];
@@ -21,44 +20,33 @@ pub(super) const FORMAT: Definition = Definition {
     signs: &[&["TIMESTAMP"], &["ContextTokens"]],
     unit: None,
     has_blocks: false,
-    ..Definition::new(Reader::Rows(|opening| Ok(Box::new(Azure::new(opening)?))))
+    ..Definition::new(Reader::Rows(|opening| {
+        let table = Table::new(opening, &NAMES, REQUIRED)?;
+        Ok(Box::new(Azure { table, dates: DateReader::default() }))
+    }))
 };
 
 /// Reads rows of one file.
 struct Azure {
-    columns: Columns<4>,
-    /// Places of the required columns.
-    places: [usize; REQUIRED],
-    fields: Fields,
+    table: Table<4>,
     dates: DateReader,
-}
-
-impl Azure {
-    fn new(opening: &Opening<'_>) -> Result<Self, TraceError> {
-        let columns = Columns::read(opening, &NAMES, REQUIRED)?;
-        let places = [0, 1, 2].map(|known| {
-            columns.places[known].expect("Columns::read refuses a header without these")
-        });
-        Ok(Self { columns, places, fields: Fields::new(), dates: DateReader::default() })
-    }
 }
 
 impl ReadRow for Azure {
     fn ignored(&self) -> Vec<String> {
-        let images = self.columns.places[3].map(|_| NAMES[3].to_owned());
-        images.into_iter().chain(self.columns.unknown.iter().cloned()).collect()
+        let images = self.table.has(3).then(|| NAMES[3].to_owned());
+        images.into_iter().chain(self.table.unknown()).collect()
     }
 
     fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
-        self.fields.split(line)?;
-        self.columns.check_count(&self.fields)?;
-        let [time, input, output] = self.places.map(|place| self.fields.get(line, place));
-        let at_ns = self.dates.read_alike(time).map_err(|what| Fault::at(NAMES[0], what))?;
-        let input_tok = token_count(input).map_err(|what| Fault::at(NAMES[1], what))?;
-        let output_tok = token_count(output).map_err(|what| Fault::at(NAMES[2], what))?;
-        Ok(Some(Parsed {
-            at_ns,
-            request: Request { input_tok, output_tok: Some(output_tok), ..Request::default() },
-        }))
+        let Self { table, dates } = self;
+        table.split(line)?;
+        let at_ns = table.read(line, 0, |text| dates.read_alike(text))?;
+        let request = Request {
+            input_tok: table.tokens(line, 1)?,
+            output_tok: Some(table.tokens(line, 2)?),
+            ..Request::default()
+        };
+        Ok(Some(Parsed { at_ns, request }))
     }
 }

@@ -7,9 +7,8 @@ use std::collections::HashMap;
 
 use super::super::blocks::{Fit, VLLM_BLOCK_TOK, prefix};
 use super::super::error::Fault;
-use super::super::json::{JsonRow, id_list};
+use super::super::json::JsonRow;
 use super::super::number::TimeUnit;
-use super::super::number::float_time_ns;
 use super::super::reader::{Definition, Opening, ReadRow, Reader};
 use super::super::row::Interner;
 use super::super::row::Parsed;
@@ -83,16 +82,14 @@ impl ReadRow for Bailian {
 
     fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         let row = JsonRow::read(line, &NAMES, &mut self.unknown)?;
-        let at_ns =
-            float_time_ns(row.number(0)?, self.unit).map_err(|what| Fault::at(NAMES[0], what))?;
+        let at_ns = row.time(0, self.unit)?;
         let (input_tok, output_tok) = (row.tokens(1)?, row.tokens(2)?);
-        let ids = row.slots[3].map(|raw| id_list(raw, NAMES[3])).transpose()?;
+        let ids = row.ids(3)?;
         let prefix = match ids {
             Some(ids) => prefix(ids, input_tok, self.block_tok, Fit::Partial, NAMES[3])?,
             None => None,
         };
-        let chat = whole(&row, 4)?
-            .ok_or_else(|| Fault::at(NAMES[4], "the key is missing; every row needs it"))?;
+        let chat = whole(&row, 4)?.ok_or_else(|| row.missing(4))?;
         let root = self.root(chat, whole(&row, 5)?)?;
         let class = row.word(7)?.map(|kind| self.kinds.shared(&kind));
         let request = Request {

@@ -6,7 +6,6 @@
 
 use super::super::error::{Fault, TraceError};
 use super::super::number::TimeUnit;
-use super::super::number::float_time_ns;
 use super::super::reader::{Definition, Opening, ReadRow, Reader, Syntax};
 use super::super::row::Interner;
 use super::super::row::Parsed;
@@ -55,7 +54,7 @@ impl ReadRow for BurstGpt {
 
     fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         self.table.split(line)?;
-        let at_ns = self.table.read(line, 0, |text| float_time_ns(text, self.unit))?;
+        let at_ns = self.table.time(line, 0, self.unit)?;
         let class = self.table.word(line, 3)?.map(|name| self.models.shared(name));
         let request = Request {
             input_tok: self.table.tokens(line, 1)?,

@@ -5,9 +5,8 @@
 
 use super::super::blocks::{Fit, prefix};
 use super::super::error::Fault;
-use super::super::json::{JsonRow, id_list};
+use super::super::json::JsonRow;
 use super::super::number::TimeUnit;
-use super::super::number::float_time_ns;
 use super::super::reader::{Definition, ReadRow, Reader};
 use super::super::row::Parsed;
 use crate::trace::Request;
@@ -43,13 +42,12 @@ impl ReadRow for Dynamo {
         let row = JsonRow::nested(event.slots[1], LINE[1], &REQUEST)?;
         let replay = JsonRow::nested(row.slots[3], REQUEST[3], &REPLAY)?;
         let agent = JsonRow::nested(event.slots[2], LINE[2], &AGENT)?;
-        let at_ns =
-            float_time_ns(row.number(0)?, self.unit).map_err(|what| Fault::at(REQUEST[0], what))?;
+        let at_ns = row.time(0, self.unit)?;
         let input_tok = match replay.tokens_if_any(1)? {
             Some(count) => count,
             None => row.tokens(1)?,
         };
-        let ids = replay.slots[2].map(|raw| id_list(raw, REPLAY[2])).transpose()?;
+        let ids = replay.ids(2)?;
         let prefix = match (
             ids,
             self.block_tok.map_or_else(|| replay.tokens_if_any(0), |tok| Ok(Some(tok)))?,

@@ -4,7 +4,6 @@
 
 use super::super::error::{Fault, TraceError};
 use super::super::number::TimeUnit;
-use super::super::number::float_time_ns;
 use super::super::reader::{Definition, Opening, ReadRow, Reader, Syntax};
 use super::super::row::Parsed;
 use super::super::table::Table;
@@ -46,11 +45,7 @@ impl ReadRow for Lengths {
 
     fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         self.table.split(line)?;
-        let at_ns = if self.table.has(2) {
-            self.table.read(line, 2, |text| float_time_ns(text, self.unit))?
-        } else {
-            0
-        };
+        let at_ns = if self.table.has(2) { self.table.time(line, 2, self.unit)? } else { 0 };
         let request = Request {
             input_tok: self.table.tokens(line, 0)?,
             output_tok: Some(self.table.tokens(line, 1)?),

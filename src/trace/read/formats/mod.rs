@@ -21,7 +21,7 @@ mod weka;
 use std::fmt;
 use std::str::FromStr;
 
-use super::error::TraceError;
+use super::error::{UnknownWord, value_of};
 use super::number::TimeUnit;
 use super::reader::Definition;
 
@@ -92,14 +92,11 @@ impl Format {
 }
 
 impl FromStr for Format {
-    type Err = TraceError;
+    type Err = UnknownWord;
 
-    fn from_str(word: &str) -> Result<Self, TraceError> {
-        let known = FORMATS.iter().find(|(_, definition)| definition.name == word);
-        known.map(|(format, _)| *format).ok_or_else(|| {
-            let names = FORMATS.map(|(_, definition)| definition.name);
-            TraceError::unknown("trace format", word, &names.join(", "))
-        })
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        let words = FORMATS.map(|(format, definition)| (definition.name, format));
+        value_of("trace format", &words, word)
     }
 }
 

@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use super::super::blocks::{Fit, MOONCAKE_BLOCK_TOK, VLLM_BLOCK_TOK, prefix};
 use super::super::error::Fault;
-use super::super::json::{JsonRow, id_list};
-use super::super::number::TimeUnit;
-use super::super::number::{float_time_ns, time_ns};
+use super::super::json::JsonRow;
+use super::super::number::{TimeUnit, time_ns};
 use super::super::reader::{Definition, Opening, ReadRow, Reader};
 use super::super::row::Parsed;
 use super::aiperf::{DELAY, IDS, NAMES, SESSION, TIME, TOTAL, read_content};
@@ -83,16 +82,11 @@ impl Mooncake {
     fn read_any(&mut self, line: &[u8]) -> Result<Parsed, Fault> {
         let row = JsonRow::read(line, &NAMES, &mut self.unknown)?;
         let session: Option<Arc<str>> = row.word(SESSION)?.map(|name| name.as_ref().into());
-        let delay = row.number_if_any(DELAY)?;
-        let think = delay
-            .map(|text| {
-                float_time_ns(text, self.unit).map_err(|what| Fault::at(NAMES[DELAY], what))
-            })
-            .transpose()?;
+        let think = row.time_if_any(DELAY, self.unit)?;
         let at_ns = self.time(&row, session.as_ref())?;
         let own = read_content(&row)?;
         self.estimates += u64::from(own.is_estimate);
-        let ids = row.slots[IDS].map(|raw| id_list(raw, NAMES[IDS])).transpose()?;
+        let ids = row.ids(IDS)?;
         let mut parsed = self.row(at_ns, [own.input_tok, own.output_tok], ids)?;
         // A pause is one after an earlier turn of the session.
         let follows = session.as_ref().is_some_and(|name| self.sessions.contains_key(name));

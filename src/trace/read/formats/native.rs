@@ -6,34 +6,20 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
 use super::super::blocks::MOONCAKE_BLOCK_TOK;
-use super::super::error::{Fault, TraceError};
-use super::super::json::{id_list, number_text, read_object, text, word};
+use super::super::error::Fault;
+use super::super::json::{id_list, number_text, raw_value, read_object, text, word};
 use super::super::number::TimeUnit;
 use super::super::number::{block_id, time_ns, token_count};
 use super::super::reader::{Definition, Opening, ReadRow, Reader, Syntax};
 use super::super::row::Interner;
 use super::super::row::Parsed;
-use super::super::table::{Columns, Fields};
+use super::super::table::Table;
 use crate::trace::{Content, Prefix, Request};
 use crate::units::Nanos;
 
 const REQUIRED: usize = 3;
-/// CSV columns; `row` is the number of the row whose words these are, where a file keeps those of another. JSONL has the same keys and [`JSON_NAMES`]' last three.
-const NAMES: [&str; 10] = [
-    "at_s",
-    "input_tok",
-    "output_tok",
-    "session",
-    "turn",
-    "think_s",
-    "class",
-    "blocks",
-    "block_tok",
-    "row",
-];
+/// Keys; `row` is the number of the row whose words these are, where a file keeps those of another.
 const JSON_NAMES: [&str; 13] = [
     "at_s",
     "input_tok",
@@ -50,6 +36,9 @@ const JSON_NAMES: [&str; 13] = [
     "body",
 ];
 
+/// CSV has no columns for the last three.
+const NAMES: [&str; 10] = *JSON_NAMES.first_chunk().expect("there are more");
+
 pub(super) const FORMAT: Definition = Definition {
     name: "native",
     looks: " (CSV or JSONL with at_s,input_tok,output_tok)",
@@ -57,8 +46,13 @@ pub(super) const FORMAT: Definition = Definition {
     signs: &[&["at_s"], &["input_tok"]],
     has_own_zero: true,
     ..Definition::new(Reader::Rows(|opening| match opening.syntax {
-        Syntax::Csv => Ok(Box::new(NativeCsv::new(opening)?)),
-        Syntax::Json => Ok(Box::new(NativeJson::new(opening))),
+        Syntax::Csv => {
+            let table = Table::new(opening, &NAMES, REQUIRED)?;
+            Ok(Box::new(NativeCsv { table, rules: Rules::new(opening) }))
+        }
+        Syntax::Json => {
+            Ok(Box::new(NativeJson { rules: Rules::new(opening), unknown: Vec::new() }))
+        }
     }))
 };
 
@@ -169,38 +163,20 @@ fn read_turn(text: &[u8]) -> Result<u32, Fault> {
 
 /// Reads rows of a CSV file.
 struct NativeCsv {
-    columns: Columns<10>,
-    fields: Fields,
+    table: Table<10>,
     rules: Rules,
-}
-
-impl NativeCsv {
-    fn new(opening: &Opening<'_>) -> Result<Self, TraceError> {
-        let columns = Columns::read(opening, &NAMES, REQUIRED)?;
-        Ok(Self { columns, fields: Fields::new(), rules: Rules::new(opening) })
-    }
 }
 
 impl ReadRow for NativeCsv {
     fn ignored(&self) -> Vec<String> {
-        self.columns.unknown.clone()
+        self.table.unknown()
     }
 
     fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
-        self.fields.split(line)?;
-        self.columns.check_count(&self.fields)?;
-        let cell = |name: usize| {
-            let place = self.columns.places[name]?;
-            Some(self.fields.get(line, place)).filter(|text| !text.is_empty())
-        };
-        let word = |name: usize| {
-            cell(name)
-                .map(|text| match std::str::from_utf8(text) {
-                    Ok(text) => Ok(Cow::Borrowed(text)),
-                    Err(_) => Err(Fault::at(NAMES[name], "is not UTF-8; save the file as UTF-8")),
-                })
-                .transpose()
-        };
+        let Self { table, rules } = self;
+        table.split(line)?;
+        let cell = |name: usize| table.cell(line, name);
+        let word = |name: usize| table.word(line, name).map(|text| text.map(Cow::Borrowed));
         let blocks = cell(7)
             .unwrap_or_default()
             .split(|&byte| byte == b' ')
@@ -221,7 +197,7 @@ impl ReadRow for NativeCsv {
             row: cell(9),
             content: None,
         };
-        self.rules.row(cells).map(Some)
+        rules.row(cells).map(Some)
     }
 }
 
@@ -230,12 +206,6 @@ struct NativeJson {
     rules: Rules,
     /// Keys met that the format does not know.
     unknown: Vec<String>,
-}
-
-impl NativeJson {
-    fn new(opening: &Opening<'_>) -> Self {
-        Self { rules: Rules::new(opening), unknown: Vec::new() }
-    }
 }
 
 impl ReadRow for NativeJson {
@@ -289,18 +259,12 @@ fn content(
     if prompt.or(messages).or(body).is_none() {
         return Ok(None);
     }
-    let keep = |raw: Option<&str>, opening: char, key: &str, kind: &str| {
-        raw.map(|raw| {
-            if !raw.starts_with(opening) {
-                return Err(Fault::at(key, format!("is no {kind}; write a JSON {kind}")));
-            }
-            RawValue::from_string(raw.to_owned()).map_err(|error| Fault::at(key, error.to_string()))
-        })
-        .transpose()
+    let keep = |raw: Option<&str>, opening: char, name: usize| {
+        raw.map(|raw| raw_value(raw, opening, JSON_NAMES[name])).transpose()
     };
     Ok(Some(Box::new(Content {
         prompt: prompt.map(|raw| text(raw, JSON_NAMES[10])).transpose()?,
-        messages: keep(messages, '[', JSON_NAMES[11], "array")?,
-        body: keep(body, '{', JSON_NAMES[12], "object")?,
+        messages: keep(messages, '[', 11)?,
+        body: keep(body, '{', 12)?,
     })))
 }

@@ -54,8 +54,7 @@ impl ReadRow for RagPulse {
 
     fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         let row = JsonRow::read(line, &NAMES, &mut self.unknown)?;
-        let time = row.slots[0]
-            .ok_or_else(|| Fault::at(NAMES[0], "the key is missing; every row needs it"))?;
+        let time = row.slots[0].ok_or_else(|| row.missing(0))?;
         let time =
             if time.starts_with('"') { text(time, NAMES[0])? } else { shorten(time.as_bytes()) };
         let at_ns =

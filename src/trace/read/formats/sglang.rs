@@ -9,7 +9,6 @@ use super::super::date::DateReader;
 use super::super::error::Fault;
 use super::super::json::{JsonRow, text};
 use super::super::number::TimeUnit;
-use super::super::number::float_time_ns;
 use super::super::reader::{Definition, ReadRow, Reader};
 use super::super::row::Parsed;
 use crate::trace::Request;
@@ -49,12 +48,11 @@ impl ReadRow for SgLang {
 
     fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault> {
         let row = JsonRow::read(line, &LINE, &mut Vec::new())?;
-        let missing = |name: usize| Fault::at(LINE[name], "the key is missing; every row needs it");
-        let kind = row.word(1)?.ok_or_else(|| missing(1))?;
-        let stamp = text(row.slots[0].ok_or_else(|| missing(0))?, LINE[0])?;
+        let kind = row.word(1)?.ok_or_else(|| row.missing(1))?;
+        let stamp = text(row.slots[0].ok_or_else(|| row.missing(0))?, LINE[0])?;
         let at_ns =
             self.dates.read_alike(stamp.as_bytes()).map_err(|what| Fault::at(LINE[0], what))?;
-        let id = row.word(2)?.ok_or_else(|| missing(2))?.into_owned();
+        let id = row.word(2)?.ok_or_else(|| row.missing(2))?.into_owned();
         match &*kind {
             "request.received" => {
                 if self.open.len() >= OPEN_LIMIT {
@@ -68,10 +66,7 @@ impl ReadRow for SgLang {
                 let out = JsonRow::nested(row.slots[3], LINE[3], &OUT)?;
                 let meta = JsonRow::nested(out.slots[0], OUT[0], &META)?;
                 let came = self.open.remove(&id);
-                let latency = meta.number_if_any(2)?.map(|text| {
-                    float_time_ns(text, TimeUnit::S).map_err(|what| Fault::at(META[2], what))
-                });
-                let latency_ns = latency.transpose()?.unwrap_or(0);
+                let latency_ns = meta.time_if_any(2, TimeUnit::S)?.unwrap_or(0);
                 let request = Request {
                     input_tok: meta.tokens(0)?,
                     output_tok: Some(meta.tokens(1)?),

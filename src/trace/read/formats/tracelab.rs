@@ -15,7 +15,6 @@ use super::super::date::DateReader;
 use super::super::error::{Fault, TraceError};
 use super::super::json::JsonRow;
 use super::super::number::TimeUnit;
-use super::super::number::float_time_ns;
 use super::super::reader::{Definition, Opening, ReadRow, Reader, Syntax};
 use super::super::row::Interner;
 use super::super::row::Parsed;
@@ -141,9 +140,7 @@ impl ReadRow for Rounds {
         let (first_ns, last_ns) = self.times(row.slots[5])?;
         let (input_tok, shared_tok) = (row.tokens(2)?, row.tokens_if_any(3)?.unwrap_or(0));
         check_shared(shared_tok, input_tok, ROUND[3])?;
-        let name = row
-            .word(0)?
-            .ok_or_else(|| Fault::at(ROUND[0], "the key is missing; every row needs it"))?;
+        let name = row.word(0)?.ok_or_else(|| row.missing(0))?;
         let class = row.word(6)?.map(|model| self.models.shared(&model));
         let block_tok = self.sessions.block_tok;
         let (name, session) = self.sessions.get(&name);
@@ -213,9 +210,7 @@ impl ReadRow for Replay {
         let turn = table.tokens(line, 1)?.saturating_add(1);
         let time = |name: usize| {
             let written = table.cell(line, name);
-            let read =
-                |text| float_time_ns(text, self.unit).map_err(|what| Fault::at(REPLAY[name], what));
-            written.map(read).transpose()
+            written.map(|_| table.time(line, name, self.unit)).transpose()
         };
         let (wait_ns, arrival_ns) = (time(5)?.unwrap_or(0), time(6)?);
         let name = table
