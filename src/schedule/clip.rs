@@ -5,7 +5,7 @@
 //! an answer that leaves no room for any prompt is cut too. Deliberately absent: what a chat template
 //! adds to a prompt, which only the server knows.
 
-use crate::trace::{Content, Request};
+use crate::trace::Request;
 
 /// The most that a server takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,11 +70,10 @@ pub(super) fn clip_output(request: &mut Request, max_tok: Option<u32>) -> bool {
 /// Clips the prompt, and the prefix with it. A prompt that the trace gives in words is sent whole, so
 /// its length stands.
 pub(super) fn clip_input(request: &mut Request, max_tok: Option<u32>) -> bool {
-    let in_words = |content: &Content| content.prompt.is_some() || content.messages.is_some();
     let Some(max_tok) = max_tok.filter(|&max_tok| request.input_tok > max_tok) else {
         return false;
     };
-    if request.content.as_deref().is_some_and(in_words) {
+    if request.has_literal_prompt() {
         return false;
     }
     request.input_tok = max_tok;
@@ -89,6 +88,7 @@ pub(super) fn clip_input(request: &mut Request, max_tok: Option<u32>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::Content;
 
     #[test]
     fn the_prompt_gives_way_and_then_the_answer() {

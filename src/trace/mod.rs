@@ -45,6 +45,15 @@ pub struct Request {
     pub content: Option<Box<Content>>,
 }
 
+impl Request {
+    /// Whether the trace says the prompt in words, which are sent as they are.
+    #[must_use]
+    pub fn has_literal_prompt(&self) -> bool {
+        let content = self.content.as_deref();
+        content.is_some_and(|own| own.prompt.is_some() || own.messages.is_some())
+    }
+}
+
 /// The start of a prompt as ids of cacheable blocks: equal ids are equal text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prefix {

@@ -46,10 +46,10 @@ impl Parts {
             input: keys.section_if_any("input")?.map(Input::read).transpose()?,
             output: keys.section_if_any("output")?.map(Output::read).transpose()?,
             sessions: keys.section_if_any("sessions")?.map(Sessions::read).transpose()?,
-            prefixes: match keys.section_if_any("prefix")? {
-                Some(section) => Some(Prefixes::read(section, next_id)?),
-                None => None,
-            },
+            prefixes: keys
+                .section_if_any("prefix")?
+                .map(|section| Prefixes::read(section, next_id))
+                .transpose()?,
         };
         let has_tree = parts.prefixes.as_ref().is_some_and(Prefixes::has_tree);
         if has_tree && parts.sessions.is_some() {

@@ -9,11 +9,9 @@ use super::documents::{Documents, files_of, read_folder};
 use super::error::TraceError;
 use super::formats::Format;
 use super::lines::LineReader;
-use super::notices;
 use super::options::{Input, ReadOptions};
-use super::order::SharedTally;
 use super::rows::{RowReader, first_line};
-use super::scan::scan;
+use super::scan::{clock_of, scan};
 use super::sniff::{document_format, format_of, may_be_document, unknown_format};
 use super::source::{Bytes, Identity, open_file, read_error, unpack};
 use super::trace::{RowSource, Trace, TraceFile};
@@ -69,7 +67,10 @@ fn open_path(
     }
     let file = TraceFile { path, name, identity };
     if options.assume_sorted {
-        return open_unchecked(file, format, options);
+        // Rows are taken on trust: the first line is all that is looked at.
+        let reader = file.start(format, &options, Arc::default())?;
+        let (ignored, clock) = (reader.format().ignored(), clock_of(reader.format()));
+        return Ok(Trace::unseen(RowSource::File(file), format, options, &ignored, clock));
     }
     let read_bytes = Arc::new(AtomicU64::new(0));
     let start = || {
@@ -77,37 +78,17 @@ fn open_path(
         file.start(format, &options, Arc::clone(&read_bytes))
     };
     let total_bytes = identity.len_bytes;
-    let mut said_bytes = 0;
+    let mut reported_bytes = 0;
     let mut on_row = || {
         let now_bytes = read_bytes.load(Ordering::Relaxed);
-        if now_bytes.abs_diff(said_bytes) >= PROGRESS_STEP_BYTES {
-            said_bytes = now_bytes;
+        if now_bytes.abs_diff(reported_bytes) >= PROGRESS_STEP_BYTES {
+            reported_bytes = now_bytes;
             on_progress(now_bytes, total_bytes);
         }
     };
     let scan = scan(&start, format, options.failed, packing, &mut on_row)?;
     on_progress(total_bytes, total_bytes);
-    Ok(Trace {
-        format,
-        notices: notices::of_scan(&scan, format, &options),
-        source: RowSource::File(file),
-        clock: scan.facts.clock,
-        facts: Some(scan.facts),
-        zero_ns: Some(scan.zero_ns),
-        order: scan.order,
-        tally: SharedTally::default(),
-        options,
-    })
-}
-
-/// A file whose rows are taken on trust: its first line is all that is looked at.
-fn open_unchecked(
-    file: TraceFile,
-    format: Format,
-    options: ReadOptions,
-) -> Result<Trace, TraceError> {
-    let reader = file.start(format, &options, Arc::default())?;
-    Ok(Trace::unseen(RowSource::File(file), format, options, reader.format()))
+    Ok(Trace::scanned(RowSource::File(file), format, options, scan))
 }
 
 /// Anything that can be read once only.
@@ -125,14 +106,9 @@ pub(super) fn open_stream(
         return Trace::held(documents, format, options, &name);
     }
     let reader = RowReader::start(lines, format, &options, Arc::clone(&name))?;
-    let mut trace = Trace::unseen(
-        RowSource::Stream { name: Arc::clone(&name), reader: Mutex::new(None) },
-        format,
-        options,
-        reader.format(),
-    );
-    trace.source = RowSource::Stream { name, reader: Mutex::new(Some(Box::new(reader))) };
-    Ok(trace)
+    let (ignored, clock) = (reader.format().ignored(), clock_of(reader.format()));
+    let source = RowSource::Stream { name, reader: Mutex::new(Some(Box::new(reader))) };
+    Ok(Trace::unseen(source, format, options, &ignored, clock))
 }
 
 fn open_folder(path: &Path, name: &str, options: ReadOptions) -> Result<Trace, TraceError> {

@@ -19,9 +19,8 @@ use super::lines::LineReader;
 use super::notices;
 use super::options::ReadOptions;
 use super::order::{self, Indexed, Order, SharedTally, Streamed};
-use super::reader::ReadRow;
 use super::rows::RowReader;
-use super::scan::{clock_of, settle};
+use super::scan::{Scan, settle};
 use super::source::{Bytes, Counted, Identity, open_file, unpack};
 use crate::trace::Request;
 
@@ -86,17 +85,27 @@ impl Trace {
         name: &str,
     ) -> Result<Self, TraceError> {
         let (scan, rows) = settle(documents.finish(), format, options.failed, name)?;
-        Ok(Self {
+        Ok(Self::scanned(RowSource::Held(Arc::new(rows)), format, options, scan))
+    }
+
+    /// A trace all of whose rows were looked at.
+    pub(super) fn scanned(
+        source: RowSource,
+        format: Format,
+        options: ReadOptions,
+        scan: Scan,
+    ) -> Self {
+        Self {
             format,
             notices: notices::of_scan(&scan, format, &options),
-            source: RowSource::Held(Arc::new(rows)),
+            source,
             clock: scan.facts.clock,
             facts: Some(scan.facts),
             zero_ns: Some(scan.zero_ns),
-            order: Order::AsWritten,
+            order: scan.order,
             tally: SharedTally::default(),
             options,
-        })
+        }
     }
 
     /// A trace of which no row was looked at yet.
@@ -104,15 +113,16 @@ impl Trace {
         source: RowSource,
         format: Format,
         options: ReadOptions,
-        about: &dyn ReadRow,
+        ignored: &[String],
+        clock: TraceClock,
     ) -> Self {
         let mut notices = notices::of_options(format, &options);
-        notices.extend(notices::of_ignored(&about.ignored(), format));
+        notices.extend(notices::of_ignored(ignored, format));
         Self {
             format,
             notices,
             source,
-            clock: clock_of(about),
+            clock,
             facts: None,
             // Some formats have a zero of their own; the others start with their first row.
             zero_ns: format.definition().has_own_zero.then_some(0),

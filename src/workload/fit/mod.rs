@@ -92,9 +92,7 @@ impl Sample {
         {
             *self.classes.entry(class.to_string()).or_default() += 1;
         }
-        let words = row.content.as_deref();
-        self.worded +=
-            u64::from(words.is_some_and(|own| own.prompt.is_some() || own.messages.is_some()));
+        self.worded += u64::from(row.has_literal_prompt());
     }
 }
 
