@@ -18,7 +18,7 @@ pub struct ServerLength {
 
 /// How a row stands to a server's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fit {
+pub(super) enum LengthCheck {
     /// As it is.
     Fits,
     /// After cutting.
@@ -29,12 +29,12 @@ pub(super) enum Fit {
 
 impl ServerLength {
     /// Holds a row to the length. A prompt in the trace's own words cannot be cut.
-    pub(super) fn apply(self, request: &mut Request) -> Fit {
+    pub(super) fn apply(self, request: &mut Request) -> LengthCheck {
         if total_tok(request) <= self.tok {
-            return Fit::Fits;
+            return LengthCheck::Fits;
         }
         if !self.clip {
-            return Fit::TooLong;
+            return LengthCheck::TooLong;
         }
         let most = |tok: u64| u32::try_from(tok).unwrap_or(u32::MAX);
         let most_output_tok = most(self.tok.saturating_sub(1)).max(1);
@@ -42,7 +42,7 @@ impl ServerLength {
         let room_tok = self.tok.saturating_sub(least_tok(output_tok)).max(1);
         clip_input(request, Some(most(room_tok)));
         request.output_tok = output_tok;
-        if total_tok(request) <= self.tok { Fit::Clipped } else { Fit::TooLong }
+        if total_tok(request) <= self.tok { LengthCheck::Clipped } else { LengthCheck::TooLong }
     }
 }
 
@@ -92,30 +92,33 @@ mod tests {
 
     #[test]
     fn the_prompt_gives_way_and_then_the_answer() {
-        let check = |input_tok: u32, output_tok: u32, fit: Fit, expect: (u32, u32)| {
+        let check = |input_tok: u32, output_tok: u32, fit: LengthCheck, expect: (u32, u32)| {
             let output_tok = Some(output_tok);
             let mut request = Request { input_tok, output_tok, ..Request::default() };
             assert_eq!(ServerLength { tok: 100, clip: true }.apply(&mut request), fit);
             assert_eq!((request.input_tok, request.output_tok), (expect.0, Some(expect.1)));
             let mut request = Request { input_tok, output_tok, ..Request::default() };
-            let fit = if fit == Fit::Fits { fit } else { Fit::TooLong };
+            let fit = if fit == LengthCheck::Fits { fit } else { LengthCheck::TooLong };
             assert_eq!(ServerLength { tok: 100, clip: false }.apply(&mut request), fit);
             assert_eq!((request.input_tok, request.output_tok), (input_tok, output_tok));
         };
-        check(60, 40, Fit::Fits, (60, 40));
-        check(61, 40, Fit::Clipped, (60, 40));
-        check(5_000, 99, Fit::Clipped, (1, 99));
-        check(5, 5_000, Fit::Clipped, (1, 99));
-        check(u32::MAX, u32::MAX, Fit::Clipped, (1, 99));
+        check(60, 40, LengthCheck::Fits, (60, 40));
+        check(61, 40, LengthCheck::Clipped, (60, 40));
+        check(5_000, 99, LengthCheck::Clipped, (1, 99));
+        check(5, 5_000, LengthCheck::Clipped, (1, 99));
+        check(u32::MAX, u32::MAX, LengthCheck::Clipped, (1, 99));
     }
 
     #[test]
     fn an_answer_that_ends_by_itself_needs_room_for_a_token() {
         let mut request = Request { input_tok: 99, ..Request::default() };
-        assert_eq!(ServerLength { tok: 100, clip: false }.apply(&mut request), Fit::Fits);
+        assert_eq!(ServerLength { tok: 100, clip: false }.apply(&mut request), LengthCheck::Fits);
         let mut request = Request { input_tok: 100, ..Request::default() };
-        assert_eq!(ServerLength { tok: 100, clip: false }.apply(&mut request), Fit::TooLong);
-        assert_eq!(ServerLength { tok: 100, clip: true }.apply(&mut request), Fit::Clipped);
+        assert_eq!(
+            ServerLength { tok: 100, clip: false }.apply(&mut request),
+            LengthCheck::TooLong
+        );
+        assert_eq!(ServerLength { tok: 100, clip: true }.apply(&mut request), LengthCheck::Clipped);
         assert_eq!((request.input_tok, request.output_tok), (99, None));
     }
 
@@ -125,7 +128,7 @@ mod tests {
         let content = Some(Box::new(content));
         let mut request =
             Request { input_tok: 500, output_tok: Some(10), content, ..Request::default() };
-        assert_eq!(ServerLength { tok: 100, clip: true }.apply(&mut request), Fit::TooLong);
+        assert_eq!(ServerLength { tok: 100, clip: true }.apply(&mut request), LengthCheck::TooLong);
         assert_eq!(request.input_tok, 500);
     }
 }

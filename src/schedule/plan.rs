@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::clip::{Fit, clip_input, clip_output, total_tok};
+use super::clip::{LengthCheck, clip_input, clip_output, total_tok};
 use super::facts::{End, Tally};
 use super::fidelity::Fidelity;
 use super::pass::{Later, Pass};
@@ -193,9 +193,9 @@ impl<I> Plan<I> {
         }
         if let Some(length) = self.shape.server_length {
             match length.apply(&mut request) {
-                Fit::Fits => {}
-                Fit::Clipped => facts.clipped_to_server += 1,
-                Fit::TooLong => {
+                LengthCheck::Fits => {}
+                LengthCheck::Clipped => facts.clipped_to_server += 1,
+                LengthCheck::TooLong => {
                     facts.too_long += 1;
                     facts.first_too_long.get_or_insert(request.row);
                 }

@@ -197,6 +197,14 @@ pub enum TraceError {
 }
 
 impl TraceError {
+    /// No row, though perhaps entries of another kind.
+    pub(super) fn nothing_read(file: String, skipped: u64) -> Self {
+        match skipped {
+            0 => Self::NoRows { file },
+            rows => Self::NoRequests { file, rows },
+        }
+    }
+
     /// The line that is at fault, where one is.
     #[must_use]
     pub fn line(&self) -> Option<u64> {

@@ -92,11 +92,8 @@ impl<R: Read> Streamed<R> {
             return Ok(Some(row.request));
         }
         if self.tally.rows_read == 0 {
-            if self.reader.skipped() > 0 {
-                let rows = self.reader.skipped();
-                return Err(TraceError::NoRequests { file: self.reader.name().to_owned(), rows });
-            }
-            return Err(TraceError::NoRows { file: self.reader.name().to_owned() });
+            let file = self.reader.name().to_owned();
+            return Err(TraceError::nothing_read(file, self.reader.skipped()));
         }
         Ok(None)
     }

@@ -75,11 +75,8 @@ impl Sums {
     /// Refuses a trace that has nothing to replay.
     fn check_kept(&self, skipped: u64, file: impl FnOnce() -> String) -> Result<(), TraceError> {
         let rows = self.tally.rows_read;
-        if rows == 0 && skipped > 0 {
-            return Err(TraceError::NoRequests { file: file(), rows: skipped });
-        }
         if rows == 0 {
-            return Err(TraceError::NoRows { file: file() });
+            return Err(TraceError::nothing_read(file(), skipped));
         }
         if self.kept == 0 {
             return Err(TraceError::NothingKept { file: file(), rows });

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::super::blocks::{Fit, VLLM_BLOCK_TOK, prefix};
+use super::super::blocks::{IdCount, VLLM_BLOCK_TOK, prefix};
 use super::super::error::Fault;
 use super::super::json::JsonRow;
 use super::super::number::TimeUnit;
@@ -86,7 +86,7 @@ impl ReadRow for Bailian {
         let (input_tok, output_tok) = (row.tokens(1)?, row.tokens(2)?);
         let ids = row.ids(3)?;
         let prefix = match ids {
-            Some(ids) => prefix(ids, input_tok, self.block_tok, Fit::Partial, NAMES[3])?,
+            Some(ids) => prefix(ids, input_tok, self.block_tok, IdCount::Partial, NAMES[3])?,
             None => None,
         };
         let chat = whole(&row, 4)?.ok_or_else(|| row.missing(4))?;

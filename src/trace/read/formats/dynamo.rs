@@ -3,7 +3,7 @@
 //! Lines stand in the order in which requests ended, so sorting is the rule. Block hashes are 64-bit
 //! numbers that mean the same in the whole file.
 
-use super::super::blocks::{Fit, prefix};
+use super::super::blocks::{IdCount, prefix};
 use super::super::error::Fault;
 use super::super::json::JsonRow;
 use super::super::number::TimeUnit;
@@ -53,7 +53,7 @@ impl ReadRow for Dynamo {
             self.block_tok.map_or_else(|| replay.tokens_if_any(0), |tok| Ok(Some(tok)))?,
         ) {
             (Some(ids), Some(block_tok)) if block_tok > 0 => {
-                prefix(ids, input_tok, block_tok, Fit::Either, REPLAY[2])?
+                prefix(ids, input_tok, block_tok, IdCount::Either, REPLAY[2])?
             }
             (Some(ids), _) if !ids.is_empty() => {
                 return Err(Fault::at(

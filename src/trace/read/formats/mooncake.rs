@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::blocks::{Fit, MOONCAKE_BLOCK_TOK, VLLM_BLOCK_TOK, prefix};
+use super::super::blocks::{IdCount, MOONCAKE_BLOCK_TOK, VLLM_BLOCK_TOK, prefix};
 use super::super::error::Fault;
 use super::super::json::JsonRow;
 use super::super::number::{TimeUnit, time_ns};
@@ -33,7 +33,7 @@ pub(super) const FORMAT: Definition = Definition {
     unit: Some(TimeUnit::Ms),
     wants_turns: true,
     ..Definition::new(Reader::Rows(|opening| {
-        Ok(Box::new(Mooncake::new(opening, MOONCAKE_BLOCK_TOK, Fit::Partial)))
+        Ok(Box::new(Mooncake::new(opening, MOONCAKE_BLOCK_TOK, IdCount::Partial)))
     }))
 };
 
@@ -42,7 +42,7 @@ pub(super) const TIMED_TRACE: Definition = Definition {
     name: "timed-trace",
     wants_turns: true,
     ..Definition::new(Reader::Rows(|opening| {
-        Ok(Box::new(Mooncake::new(opening, VLLM_BLOCK_TOK, Fit::Either)))
+        Ok(Box::new(Mooncake::new(opening, VLLM_BLOCK_TOK, IdCount::Either)))
     }))
 };
 
@@ -50,7 +50,7 @@ pub(super) const TIMED_TRACE: Definition = Definition {
 struct Mooncake {
     unit: TimeUnit,
     block_tok: u32,
-    fit: Fit,
+    fit: IdCount,
     /// Whether rows so far were plain. A file is of one hand: once the short scanner has failed, trying
     /// it on every row would only cost.
     is_plain: bool,
@@ -65,7 +65,7 @@ struct Mooncake {
 }
 
 impl Mooncake {
-    fn new(opening: &Opening<'_>, usual_block_tok: u32, fit: Fit) -> Self {
+    fn new(opening: &Opening<'_>, usual_block_tok: u32, fit: IdCount) -> Self {
         Self {
             unit: opening.unit,
             block_tok: opening.block_tok.unwrap_or(usual_block_tok),
@@ -195,7 +195,7 @@ mod tests {
 
     fn reader() -> Mooncake {
         let opening = Opening { unit: TimeUnit::Ms, ..Opening::of_header(b"") };
-        Mooncake::new(&opening, 512, Fit::Partial)
+        Mooncake::new(&opening, 512, IdCount::Partial)
     }
 
     fn read(line: &str) -> Result<Parsed, String> {

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::blocks::{Fit, prefix};
+use super::super::blocks::{IdCount, prefix};
 use super::super::error::Fault;
 use super::super::held::Held;
 use super::super::json::json_fault;
@@ -125,7 +125,8 @@ impl Weka {
             let prefix = if ids.is_empty() {
                 None
             } else {
-                prefix(ids, input_tok, rules.block_tok, Fit::Full, "hash_ids").map_err(within)?
+                prefix(ids, input_tok, rules.block_tok, IdCount::Full, "hash_ids")
+                    .map_err(within)?
             };
             let request = Request {
                 input_tok,
