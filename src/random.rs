@@ -99,20 +99,6 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_the_same_however_it_is_reached() {
-        let mut walked = Random::keyed([1, 2, 3, 4]);
-        walked.seek(7, 0);
-        let words: Vec<u64> = (0..40).map(|_| walked.next_u64()).collect();
-        let mut jumped = Random::keyed([1, 2, 3, 4]);
-        for place in [39, 0, 17] {
-            jumped.seek(7, place * 2);
-            assert_eq!(jumped.next_u64(), words[usize::try_from(place).unwrap()]);
-        }
-        jumped.seek(8, 0);
-        assert_ne!(jumped.next_u64(), words[0]);
-    }
-
-    #[test]
     fn uniforms_are_uniform_and_open() {
         let mut random = Random::keyed([1, 0, 0, 0]);
         let streams: [&mut dyn FnMut(u64) -> f64; 2] =
