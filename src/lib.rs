@@ -15,6 +15,8 @@
 //! |---|---|
 //! | [`units`] | exact time and speed, as integers |
 //! | [`columns`] | a CSV file as one list of columns: header, writer, reader and documentation |
+//! | [`random`] | numbers that depend on a key and a place alone |
+//! | `json_scan` | a scanner for the plainest JSON |
 //! | [`clock`] | the only place that reads time; real or virtual |
 //! | [`machine`] | what the machine tells of itself and of this process; descriptors ready before `t0` |
 //! | [`trace`] | what was asked, and when: rows, and the files they come from |
@@ -59,10 +61,12 @@ pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod columns;
+mod json_scan;
 pub mod lab;
 pub mod machine;
 pub mod metrics;
 pub mod prompt;
+pub mod random;
 pub mod record;
 pub mod redact;
 pub mod replay;

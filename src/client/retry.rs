@@ -12,12 +12,11 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use rand_chacha::ChaCha8Rng;
-use rand_core::{Rng, SeedableRng};
 
 use super::Client;
 use super::cancel::Watch;
 use super::stream::{Attempt, Ended};
+use crate::random::Random;
 use crate::record::{Outcome, StreamRecord};
 use crate::units::Nanos;
 
@@ -95,13 +94,10 @@ async fn wait(client: &Client, watch: &Watch, at: Nanos) -> bool {
 
 fn own_wait(seed: u64, row: u64, attempt: u32) -> Nanos {
     let doubled = FIRST_WAIT.0.saturating_mul(1 << (attempt - 1).min(16)).min(LONGEST_OWN_WAIT.0);
-    let mut key = [0; 32];
-    key[..8].copy_from_slice(&seed.to_le_bytes());
-    key[8..12].copy_from_slice(&attempt.to_le_bytes());
-    let mut generator = ChaCha8Rng::from_seed(key);
-    generator.set_stream(row);
+    let mut random = Random::keyed([seed, attempt.into(), 0, 0]);
+    random.seek(row, 0);
     // A quarter of the upper 32 bits' share of the wait.
-    let share = f64::from(generator.next_u32()) / f64::from(u32::MAX);
+    let share = f64::from(random.next_u32()) / f64::from(u32::MAX);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of 8 s")]
     let left_out = (doubled as f64 * JITTER * share) as u64;
     Nanos(doubled - left_out)

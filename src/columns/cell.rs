@@ -142,7 +142,7 @@ struct In<const UNIT: u8>;
 
 impl<const UNIT: u8> In<UNIT> {
     /// Nanoseconds in one of the unit, its decimals, and what any other text is.
-    const FORM: (u64, usize, &'static str) = match UNIT {
+    const FORM: (u64, u32, &'static str) = match UNIT {
         unit if unit == Unit::S as u8 => (NS_PER_S, 9, "no number of seconds"),
         unit if unit == Unit::Ms as u8 => (NS_PER_MS, 6, "no number of milliseconds"),
         unit if unit == Unit::Ns as u8 => (1, 0, "no number of nanoseconds"),
@@ -154,7 +154,7 @@ impl<const UNIT: u8> In<UNIT> {
         number(time.0 / ns, 1, line);
         if decimals > 0 {
             line.push(b'.');
-            number(time.0 % ns, decimals, line);
+            number(time.0 % ns, decimals as usize, line);
         }
     }
 

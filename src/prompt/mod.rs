@@ -11,27 +11,23 @@ pub mod corpus;
 pub mod tokenized;
 pub mod tokenizer;
 mod vocabulary;
-mod whole_file;
-mod words;
 
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rand_chacha::ChaCha8Rng;
-use rand_core::{Rng, SeedableRng};
 use serde_json::value::RawValue;
 
 use self::corpus::Corpus;
 use self::vocabulary::Pieces;
-pub use self::vocabulary::{COMMON_IDS, Fit, SLOTS, Vocabulary};
-pub use self::words::CANDIDATES;
+pub use self::vocabulary::{CANDIDATES, COMMON_IDS, Fit, SLOTS, Vocabulary};
+use crate::random::Random;
 use crate::schedule::Fnv;
 use crate::trace::{Content, Request};
 
 /// What is asked.
 #[derive(Clone, Debug)]
-pub enum Words<'a> {
+pub enum PromptContent<'a> {
     /// One text: the prompt, or the one message of a chat.
     Text(Cow<'a, str>),
     /// The messages of a chat, as JSON.
@@ -42,9 +38,9 @@ pub enum Words<'a> {
 
 /// Everything that one row says.
 #[derive(Clone, Debug)]
-pub struct Asked<'a> {
+pub struct RowPrompt<'a> {
     /// The prompt.
-    pub words: Words<'a>,
+    pub content: PromptContent<'a>,
     /// A JSON object that the file of prompts wants merged into the body.
     pub body: Option<&'a RawValue>,
     /// Tokens asked for; `None` where the prompt comes from a file, whose lengths nobody counted.
@@ -106,33 +102,44 @@ impl Prompter {
     /// What a row asks: in the trace's words, else in the next ones of the file of prompts, else in as
     /// many as it counts.
     #[must_use]
-    pub fn ask<'a>(&'a self, request: &'a Request) -> Asked<'a> {
-        let given =
-            |words, body, input_tok| Asked { words, body, input_tok, is_below_least: false };
+    pub fn prompt_of<'a>(&'a self, request: &'a Request) -> RowPrompt<'a> {
+        let literal = |content, body, input_tok| RowPrompt {
+            content,
+            body,
+            input_tok,
+            is_below_least: false,
+        };
         let counted = Some(request.input_tok);
         match request.content.as_deref() {
             Some(Content { messages: Some(messages), .. }) => {
-                return given(Words::Messages(messages), None, counted);
+                return literal(PromptContent::Messages(messages), None, counted);
             }
             Some(Content { prompt: Some(prompt), .. }) => {
-                return given(Words::Text(Cow::Borrowed(prompt)), None, counted);
+                return literal(PromptContent::Text(Cow::Borrowed(prompt)), None, counted);
             }
             _ => {}
         }
         if let Some(corpus) = &self.corpus {
             let entry = corpus.of_row(request.row);
-            let words = match (&entry.messages, &entry.prompt) {
-                (Some(messages), _) => Words::Messages(messages),
-                (None, prompt) => Words::Text(Cow::Borrowed(prompt.as_deref().unwrap_or_default())),
+            let content = match (&entry.messages, &entry.prompt) {
+                (Some(messages), _) => PromptContent::Messages(messages),
+                (None, prompt) => {
+                    PromptContent::Text(Cow::Borrowed(prompt.as_deref().unwrap_or_default()))
+                }
             };
-            return given(words, entry.body.as_deref(), None);
+            return literal(content, entry.body.as_deref(), None);
         }
         let is_below_least = self.vocabulary.fit.is_below_least(request.input_tok);
-        Asked { words: self.generate(request), body: None, input_tok: counted, is_below_least }
+        RowPrompt {
+            content: self.generate(request),
+            body: None,
+            input_tok: counted,
+            is_below_least,
+        }
     }
 
     /// A prompt that the server counts as `request.input_tok` tokens.
-    fn generate(&self, request: &Request) -> Words<'static> {
+    fn generate(&self, request: &Request) -> PromptContent<'static> {
         let pieces = self.vocabulary.fit.pieces(request.input_tok);
         let mut left = pieces;
         let mut out = Out::new(&self.vocabulary.pieces, left);
@@ -152,26 +159,21 @@ impl Prompter {
             }
             _ => self.draw(Origin::Row, request.row, 0..left, &mut out),
         }
-        out.words()
+        out.finish()
     }
 
     /// A prompt of exactly `pieces` pieces that no row gets, to ask a server how it counts them.
     #[must_use]
-    pub fn probe(&self, id: u64, pieces: u32) -> Words<'static> {
+    pub fn probe(&self, id: u64, pieces: u32) -> PromptContent<'static> {
         let mut out = Out::new(&self.vocabulary.pieces, pieces);
         self.draw(Origin::Probe, id, 0..pieces, &mut out);
-        out.words()
+        out.finish()
     }
 
     /// The pieces at `places` of the text that `origin` and `id` stand for.
     fn draw(&self, origin: Origin, id: u64, places: Range<u32>, out: &mut Out<'_>) {
-        let mut key = [0; 32];
-        for (place, part) in key.chunks_exact_mut(8).zip([self.seed, self.salt, origin as u64, id])
-        {
-            place.copy_from_slice(&part.to_le_bytes());
-        }
-        let mut random = ChaCha8Rng::from_seed(key);
-        random.set_word_pos(u128::from(places.start / PIECES_PER_DRAW) * 2);
+        let mut random = Random::keyed([self.seed, self.salt, origin as u64, id]);
+        random.seek(0, u128::from(places.start / PIECES_PER_DRAW) * 2);
         let mut place = places.start;
         while place < places.end {
             let within = place % PIECES_PER_DRAW;
@@ -217,10 +219,10 @@ impl<'a> Out<'a> {
         }
     }
 
-    fn words(self) -> Words<'static> {
+    fn finish(self) -> PromptContent<'static> {
         match self {
-            Self::Text { text, .. } => Words::Text(Cow::Owned(text)),
-            Self::Ids { ids, .. } => Words::Ids(ids),
+            Self::Text { text, .. } => PromptContent::Text(Cow::Owned(text)),
+            Self::Ids { ids, .. } => PromptContent::Ids(ids),
         }
     }
 }
@@ -237,15 +239,15 @@ mod tests {
     }
 
     fn text(prompter: &Prompter, request: &Request) -> String {
-        match prompter.ask(request).words {
-            Words::Text(text) => text.into_owned(),
+        match prompter.prompt_of(request).content {
+            PromptContent::Text(text) => text.into_owned(),
             other => panic!("no text: {other:?}"),
         }
     }
 
     fn ids(prompter: &Prompter, request: &Request) -> Vec<u32> {
-        match prompter.ask(request).words {
-            Words::Ids(ids) => ids,
+        match prompter.prompt_of(request).content {
+            PromptContent::Ids(ids) => ids,
             other => panic!("no ids: {other:?}"),
         }
     }
@@ -261,8 +263,8 @@ mod tests {
                 assert_eq!((count(&prompter), count(&on_server)), (n as usize, n as usize - 5));
             }
         }
-        let least = on_server.ask(&request(3, 5, &[])).is_below_least;
-        assert!(least && !on_server.ask(&request(3, 6, &[])).is_below_least);
+        let least = on_server.prompt_of(&request(3, 5, &[])).is_below_least;
+        assert!(least && !on_server.prompt_of(&request(3, 6, &[])).is_below_least);
     }
 
     #[test]
@@ -313,7 +315,7 @@ mod tests {
 
     #[test]
     fn only_words_that_hold_without_a_space_come_first() {
-        let vocabulary = Vocabulary::words(&CANDIDATES[..40], &CANDIDATES[3..5]).expect("words");
+        let vocabulary = Vocabulary::of_words(&CANDIDATES[..40], &CANDIDATES[3..5]).expect("words");
         let prompter = Prompter::new(7, "").with_vocabulary(vocabulary);
         for row in 0..50 {
             let text = text(&prompter, &request(row, 8, &[]));
@@ -327,7 +329,7 @@ mod tests {
         let corpus = Corpus::of_text("from the file");
         let prompter = Prompter::new(7, "salt").with_corpus(Some(Arc::new(corpus)));
         let asked = |request: &Request| {
-            let asked = prompter.ask(request);
+            let asked = prompter.prompt_of(request);
             (text(&prompter, request), asked.input_tok)
         };
         assert_eq!(asked(&request(1, 40, &[])), ("from the file".to_owned(), None));

@@ -3,7 +3,7 @@
 //! Between any two words of the text stands a marker, whose token shows where each word's own begin:
 //! so one question tells of all words. Deliberately absent: asking it.
 
-use super::words::CANDIDATES;
+use super::vocabulary::CANDIDATES;
 
 /// Common enough to be one token wherever any word is. No candidate.
 const MARKER: &str = " the";

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use tokenizers::PostProcessorWrapper;
 
-use super::whole_file;
 use crate::schedule::Fnv;
+use crate::trace::read::read_whole;
 
 /// The largest file; those of the largest vocabularies are about 35 MB.
 const LIMIT_BYTES: u64 = 256 << 20;
@@ -56,7 +56,7 @@ impl Tokenizer {
     /// Reads a `tokenizer.json`.
     pub fn load(path: &Path) -> Result<Self, TokenizerError> {
         let file = path.display().to_string();
-        let bytes = whole_file::read(path, LIMIT_BYTES)
+        let bytes = read_whole(path, LIMIT_BYTES)
             .map_err(|source| TokenizerError::Read { file: file.clone(), source })?
             .ok_or_else(|| TokenizerError::TooLarge { file: file.clone() })?;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());

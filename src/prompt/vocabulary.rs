@@ -4,8 +4,6 @@
 //! start token) adds, `b` is 1 where every piece is one token. [`Fit`] is that line; it is measured by
 //! whoever may ask the server. Deliberately absent: asking, and a tokenizer.
 
-use super::words::CANDIDATES;
-
 /// Places in a vocabulary, so that six random bits choose one. Fewer pieces fill them in turn.
 pub const SLOTS: usize = 64;
 
@@ -15,6 +13,33 @@ const WORDS_LEAST: usize = 16;
 /// Ids that stand for ordinary pieces in common vocabularies: above the bytes and the special
 /// tokens at the start, and far below the end of all but toy ones.
 pub const COMMON_IDS: std::ops::Range<u32> = 1_000..1_064;
+
+/// Words that are likely to be one token each. The first [`SLOTS`] are one token each (with a
+/// leading space, and without) in the vocabularies of the GPT, Llama and Qwen families; the others
+/// stand in where some of those do not hold, as in small vocabularies.
+#[rustfmt::skip]
+pub const CANDIDATES: [&str; 195] = [
+    "time", "people", "water", "year", "way", "day", "man", "world", "life", "hand", "part",
+    "child", "eye", "woman", "place", "work", "week", "case", "point", "government", "company",
+    "number", "group", "problem", "fact", "night", "house", "book", "story", "job", "word",
+    "business", "issue", "side", "kind", "head", "service", "friend", "father", "power", "hour",
+    "game", "line", "end", "member", "law", "car", "city", "community", "name", "president", "team",
+    "minute", "idea", "body", "information", "back", "parent", "face", "others", "level", "office",
+    "door", "health", "person", "art", "war", "history", "party", "result", "change", "morning",
+    "reason", "research", "girl", "guy", "moment", "air", "teacher", "force", "education", "foot",
+    "boy", "age", "policy", "music", "process", "sense", "nation", "plan", "college", "interest",
+    "death", "experience", "effect", "use", "class", "control", "care", "field", "development",
+    "role", "effort", "rate", "heart", "drug", "show", "leader", "light", "voice", "wife", "police",
+    "mind", "price", "report", "decision", "son", "view", "relationship", "town", "road", "arm",
+    "difference", "value", "building", "action", "season", "society", "tax", "director", "position",
+    "player", "record", "paper", "space", "ground", "form", "event", "official", "matter", "center",
+    "couple", "site", "project", "activity", "star", "table", "need", "court", "oil", "situation",
+    "cost", "industry", "figure", "street", "image", "phone", "data", "picture", "practice",
+    "piece", "land", "product", "doctor", "wall", "patient", "worker", "news", "test", "movie",
+    "north", "love", "step", "sound", "type", "model", "source", "sign", "color", "order", "film",
+    "state", "family", "student", "country", "system", "program", "question", "money", "lot",
+    "right", "study", "room", "mother", "area",
+];
 
 /// The line through the server's counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +120,7 @@ impl Default for Vocabulary {
     /// The common words, unchecked.
     fn default() -> Self {
         let common = &CANDIDATES[..SLOTS];
-        Self::words(common, common).expect("the common words are enough")
+        Self::of_words(common, common).expect("the common words are enough")
     }
 }
 
@@ -104,7 +129,7 @@ impl Vocabulary {
     /// in front; where none is, the first word is always the same, and the overhead absorbs what it
     /// has too much. `None`: too few words.
     #[must_use]
-    pub fn words(later: &[&'static str], first: &[&'static str]) -> Option<Self> {
+    pub fn of_words(later: &[&'static str], first: &[&'static str]) -> Option<Self> {
         if later.len() < WORDS_LEAST {
             return None;
         }
@@ -177,8 +202,8 @@ mod tests {
 
     #[test]
     fn too_few_pieces_are_no_vocabulary() {
-        assert!(Vocabulary::words(&CANDIDATES[..15], &CANDIDATES[..15]).is_none());
-        assert!(Vocabulary::words(&CANDIDATES[..16], &[]).is_some());
+        assert!(Vocabulary::of_words(&CANDIDATES[..15], &CANDIDATES[..15]).is_none());
+        assert!(Vocabulary::of_words(&CANDIDATES[..16], &[]).is_some());
         assert!(Vocabulary::ids(&[7; 15]).is_none());
         let ids: Vec<u32> = COMMON_IDS.collect();
         assert!(Vocabulary::ids(&ids).is_some_and(|vocabulary| vocabulary.is_ids()));

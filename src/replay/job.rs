@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::source::{SessionTurn, Timed};
 use crate::client::dialect::{self, Api, BodyError, BodyParams, MaxTokensKey, MergeError, Prompt};
-use crate::prompt::{self, Asked, Prompter, Words};
+use crate::prompt::{self, PromptContent, Prompter, RowPrompt};
 use crate::record::StreamRecord;
 use crate::schedule::{Fnv, Planned};
 use crate::units::Nanos;
@@ -171,7 +171,7 @@ impl BodyMaker {
     /// The body of a row, and the prompt tokens that it asks for.
     fn made(&self, planned: &Planned, target: u32) -> Result<(Bytes, Option<u32>), JobError> {
         let request = &planned.request;
-        let asked = self.prompter.ask(request);
+        let asked = self.prompter.prompt_of(request);
         if asked.is_below_least {
             self.below_least.fetch_add(1, Ordering::Relaxed);
         }
@@ -185,14 +185,14 @@ impl BodyMaker {
     /// The body of a request to the first target that is no row: `pieces` pieces of prompt, another
     /// text for each `id`.
     pub fn probe(&self, id: u64, pieces: u32, output_tok: u32) -> Result<Bytes, JobFault> {
-        let words = self.prompter.probe(id, pieces);
-        let asked = Asked { words, body: None, input_tok: None, is_below_least: false };
+        let content = self.prompter.probe(id, pieces);
+        let asked = RowPrompt { content, body: None, input_tok: None, is_below_least: false };
         self.body(&asked, 0, Some(output_tok), None)
     }
 
     fn body(
         &self,
-        asked: &Asked<'_>,
+        asked: &RowPrompt<'_>,
         target: u32,
         output_tok: Option<u32>,
         own: Option<&RawValue>,
@@ -207,10 +207,10 @@ impl BodyMaker {
             // An answer that ignored its end and had no limit would go on to the server's.
             ignore_eos: self.ignore_eos && output_tok.is_some(),
         };
-        let prompt = match &asked.words {
-            Words::Text(text) => Prompt::Text(text),
-            Words::Messages(messages) => Prompt::Messages(messages),
-            Words::Ids(ids) => Prompt::Ids(ids),
+        let prompt = match &asked.content {
+            PromptContent::Text(text) => Prompt::Text(text),
+            PromptContent::Messages(messages) => Prompt::Messages(messages),
+            PromptContent::Ids(ids) => Prompt::Ids(ids),
         };
         let mut body = dialect::body(&params, prompt)?;
         for over in [self.extra.as_deref(), asked.body, own].into_iter().flatten() {

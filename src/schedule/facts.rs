@@ -118,8 +118,7 @@ impl Tally {
         facts.output.add(request.output_tok);
         let later_turn = request.turn.is_some_and(|turn| turn > 1);
         facts.think_rows += u64::from(request.think.is_some());
-        let content = request.content.as_deref();
-        let is_worded = content.is_some_and(|own| own.prompt.is_some() || own.messages.is_some());
+        let is_worded = request.has_literal_prompt();
         facts.worded_rows += u64::from(is_worded);
         facts.shared_rows += u64::from(is_worded || later_turn || request.prefix.is_some());
         if let (Some(sessions), Some(session)) = (&mut self.sessions, &request.session) {

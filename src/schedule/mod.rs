@@ -9,20 +9,19 @@
 //! ([`PlanFacts::think_rows`] counts them). Deliberately absent: the clock, and any knowledge of how a
 //! request went; what a finished request decides is decided in [`crate::replay`].
 
+mod clip;
 mod csv;
 mod facts;
 pub mod fidelity;
-mod fit;
 mod pass;
 mod plan;
 pub mod rate;
 mod recent;
 mod shape;
-mod window;
 
+pub use self::clip::ServerLength;
 pub use self::csv::{PLAN_COLUMNS, PlanWriteError, write_plan};
 pub use self::facts::{End, PlanFacts};
-pub use self::fit::ServerLength;
 pub use self::plan::{Plan, plan};
 pub use self::recent::RecentSessions;
 pub use self::shape::Shape;

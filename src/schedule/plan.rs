@@ -3,13 +3,13 @@
 //! Streaming: one row is held at a time. It stops reading as soon as no later row can be planned, so
 //! that an endless source ends, and a pipe is not waited for.
 
+use super::clip::{LengthCheck, clip_input, clip_output, total_tok};
 use super::facts::{End, Tally};
 use super::fidelity::Fidelity;
-use super::fit::{Fit, clip_input, clip_output, total_tok};
 use super::pass::{Later, Pass};
 use super::recent::RecentSessions;
-use super::window::Window;
-use super::{PlanFacts, Planned, Shape};
+use super::shape::{Shape, Window};
+use super::{PlanFacts, Planned};
 use crate::trace::Request;
 use crate::units::Nanos;
 
@@ -196,9 +196,9 @@ impl<I> Plan<I> {
         }
         if let Some(length) = self.shape.server_length {
             match length.apply(&mut request) {
-                Fit::Fits => {}
-                Fit::Clipped => facts.clipped_to_server += 1,
-                Fit::TooLong => {
+                LengthCheck::Fits => {}
+                LengthCheck::Clipped => facts.clipped_to_server += 1,
+                LengthCheck::TooLong => {
                     facts.too_long += 1;
                     facts.first_too_long.get_or_insert(request.row);
                 }

@@ -1,6 +1,10 @@
-//! How a trace is bent into a plan: the shaping options, as parsed.
+//! How a trace is bent into a plan: the shaping options, as parsed, and the window that they cut.
 
-use super::fit::ServerLength;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::clip::ServerLength;
+use crate::trace::Request;
 use crate::units::{Nanos, Speed};
 
 /// The shaping options, in the order in which they act. The default plans the trace as recorded.
@@ -45,5 +49,51 @@ impl Default for Shape {
             server_length: None,
             closed_loop: false,
         }
+    }
+}
+
+/// The window of trace time: which rows belong to it.
+///
+/// A session is kept or left whole: cut by row, a conversation would lose its beginning. Rows come in time
+/// order, so the first row of a session is its start. Names of sessions are kept as far as they are needed.
+#[derive(Debug)]
+pub(super) struct Window {
+    from: Option<Nanos>,
+    to: Option<Nanos>,
+    /// Sessions that started before `from`.
+    left: HashSet<Arc<str>>,
+    /// Sessions that started inside; filled only where there is a `to` they can outlive.
+    kept: HashSet<Arc<str>>,
+}
+
+impl Window {
+    pub(super) fn new(from: Option<Nanos>, to: Option<Nanos>) -> Self {
+        Self { from, to, left: HashSet::new(), kept: HashSet::new() }
+    }
+
+    /// Whether the row's session started inside. A row without one is a session of its own.
+    pub(super) fn keeps(&mut self, request: &Request) -> bool {
+        let early = self.from.is_some_and(|from| request.at < from);
+        let late = self.to.is_some_and(|to| request.at >= to);
+        let Some(session) = &request.session else { return !early && !late };
+        if early {
+            self.left.insert(Arc::clone(session));
+            return false;
+        }
+        if self.left.contains(session) {
+            return false;
+        }
+        if late {
+            return self.kept.contains(session);
+        }
+        if self.to.is_some() {
+            self.kept.insert(Arc::clone(session));
+        }
+        true
+    }
+
+    /// Whether this row and all later ones are outside: past `to`, and no kept session can go on.
+    pub(super) fn is_over(&self, request: &Request) -> bool {
+        self.to.is_some_and(|to| request.at >= to) && self.kept.is_empty()
     }
 }

@@ -132,7 +132,7 @@ fn holding_words(
         |words: &[(&'static str, u32)]| words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
     let (later, first) = (names(later), names(first));
     let first: Vec<_> = first.into_iter().filter(|word| later.contains(word)).collect();
-    Vocabulary::words(&later, &first)
+    Vocabulary::of_words(&later, &first)
 }
 
 struct Probes<'a> {
@@ -165,7 +165,7 @@ impl Probes<'_> {
         let asked = holding_words(&later, &first);
         let is_asked = asked.is_some();
         // Nobody knows of the common words: the first is always the same, so that the overhead absorbs it.
-        let common = Vocabulary::words(&CANDIDATES[..SLOTS], &[])?;
+        let common = Vocabulary::of_words(&CANDIDATES[..SLOTS], &[])?;
         let vocabulary = self.fitted(asked.unwrap_or(common)).await?;
         if vocabulary.fit.is_exact() || is_asked {
             return Some(vocabulary);
@@ -212,7 +212,7 @@ impl Probes<'_> {
         for group in CANDIDATES[..SLOTS].chunks_exact(GROUP) {
             // Slot after slot the same few words; what they add per word must be one.
             let few = group.repeat(2);
-            let vocabulary = Vocabulary::words(&few, &[])?;
+            let vocabulary = Vocabulary::of_words(&few, &[])?;
             let low = self.count(&vocabulary, GROUP_LENGTHS[0]).await?;
             let high = self.count(&vocabulary, GROUP_LENGTHS[1]).await?;
             let added = GROUP_LENGTHS[1] - GROUP_LENGTHS[0];
@@ -220,7 +220,7 @@ impl Probes<'_> {
                 hold.extend_from_slice(group);
             }
         }
-        let vocabulary = self.fitted(Vocabulary::words(&hold, &[])?).await?;
+        let vocabulary = self.fitted(Vocabulary::of_words(&hold, &[])?).await?;
         vocabulary.fit.is_exact().then_some(vocabulary)
     }
 

@@ -4,9 +4,7 @@
 //! no draw: the same request of the same seed has the same length, the same jitter and the same words
 //! in every run. Absent: any shared generator that one request could take draws from another by.
 
-use rand_chacha::ChaCha8Rng;
-use rand_core::{Rng, SeedableRng};
-
+use crate::random::{Random, STEP, mix};
 use crate::units::Nanos;
 
 /// Which of a request's two generators: the length must not move when the jitter is turned off.
@@ -16,28 +14,18 @@ enum Purpose {
     Length = 1,
 }
 
-/// `ChaCha8`, keyed by the seed; the request and the purpose choose the stream.
-fn generator(seed: u64, request: u64, purpose: Purpose) -> ChaCha8Rng {
-    let mut key = [0; 32];
-    key[..8].copy_from_slice(&seed.to_le_bytes());
-    let mut generator = ChaCha8Rng::from_seed(key);
-    generator.set_stream(request.wrapping_mul(2).wrapping_add(purpose as u64));
-    generator
-}
-
-/// Uniform in [0, 1), from the upper 53 bits.
-fn uniform(generator: &mut ChaCha8Rng) -> f64 {
-    (generator.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+/// Keyed by the seed; the request and the purpose choose the stream.
+fn generator(seed: u64, request: u64, purpose: Purpose) -> Random {
+    let mut random = Random::keyed([seed, 0, 0, 0]);
+    random.seek(request.wrapping_mul(2).wrapping_add(purpose as u64), 0);
+    random
 }
 
 /// Uniform in [0, 1): whether fault rule `rule` falls on request `number`. Each rule has a key of its own.
 pub(super) fn share(seed: u64, rule: u64, number: u64) -> f64 {
-    let mut key = [0; 32];
-    key[..8].copy_from_slice(&seed.to_le_bytes());
-    key[8..16].copy_from_slice(&rule.wrapping_add(1).to_le_bytes());
-    let mut generator = ChaCha8Rng::from_seed(key);
-    generator.set_stream(number);
-    uniform(&mut generator)
+    let mut random = Random::keyed([seed, rule.wrapping_add(1), 0, 0]);
+    random.seek(number, 0);
+    random.uniform()
 }
 
 /// The jitter of one request: draw 0 for its prefill, draw n for the step to its token n.
@@ -45,18 +33,18 @@ pub(super) fn share(seed: u64, rule: u64, number: u64) -> f64 {
 /// Draws are taken in the order of the tokens, so the position in the stream is the token's number.
 pub(super) struct Jitter {
     width: f64,
-    generator: ChaCha8Rng,
+    random: Random,
 }
 
 impl Jitter {
     /// `None` where there is no jitter: times then are exact, and 300 bytes a stream are saved.
     pub(super) fn new(seed: u64, request: u64, width: f64) -> Option<Self> {
-        (width > 0.0).then(|| Self { width, generator: generator(seed, request, Purpose::Jitter) })
+        (width > 0.0).then(|| Self { width, random: generator(seed, request, Purpose::Jitter) })
     }
 
     /// `span` times the next factor, uniform in 1 ± width.
     pub(super) fn apply(&mut self, span: Nanos) -> Nanos {
-        let factor = 1.0 + self.width * (2.0 * uniform(&mut self.generator) - 1.0);
+        let factor = 1.0 + self.width * (2.0 * self.random.uniform() - 1.0);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -72,7 +60,7 @@ pub(super) fn natural_tok(seed: u64, request: u64, mean_tok: f64) -> u64 {
         return 1;
     }
     // Inversion: the chance to go on after each token is 1 − 1/mean. 1 − u is never zero.
-    let u = uniform(&mut generator(seed, request, Purpose::Length));
+    let u = generator(seed, request, Purpose::Length).uniform();
     let more = libm::log(1.0 - u) / libm::log1p(-1.0 / mean_tok);
     #[expect(
         clippy::cast_possible_truncation,
@@ -90,16 +78,13 @@ const WORDS: [&str; 32] = [
     " some", " we", " can", " out", " other", " were", " all", " there", " when",
 ];
 
-/// The text of one token. `SplitMix64`'s finalizer: cheap, and nothing but variety hangs on it.
+/// The text of one token. Nothing but variety hangs on it, so one round of mixing is enough.
 pub(super) fn word(seed: u64, request: u64, index: u64) -> &'static str {
-    let mut z = seed
-        .wrapping_add(request.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    let z = seed
+        .wrapping_add(request.wrapping_mul(STEP))
         .wrapping_add(index.wrapping_mul(0xD1B5_4A32_D192_ED03));
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     // The upper five bits: one of 32.
-    let choice = ((z ^ (z >> 31)) >> 59) as usize;
-    WORDS[choice]
+    WORDS[(mix(z) >> 59) as usize]
 }
 
 #[cfg(test)]

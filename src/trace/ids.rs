@@ -1,27 +1,51 @@
 //! Numbers that stand for names, and ids that stay apart by the scope they belong to.
 //!
-//! Integer arithmetic alone, the same on every machine for ever: what is drawn and which blocks are equal
-//! rests on it. Deliberately absent: secrecy. Who knows a name can find its number.
+//! Integer arithmetic alone, the same on every machine for ever (unlike the standard library's hasher):
+//! what is drawn and which blocks are equal rests on it. Deliberately absent: secrecy, and any protection
+//! against who wants two of the same.
 
-use super::Fnv;
+use std::fmt;
+
+use crate::random::{STEP, mix};
+
+/// An FNV-1a hash of 64 bits in the making; printed as 16 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fnv(pub u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    /// The hash of these bytes alone.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut fnv = Self::default();
+        fnv.write(bytes);
+        fnv
+    }
+
+    /// Takes more bytes.
+    pub fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+impl fmt::Display for Fnv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
 
 /// The number of a name.
 #[must_use]
 pub fn of_name(name: &str) -> u64 {
     Fnv::of(name.as_bytes()).0
 }
-
-/// Mixes all bits, one to one (the finisher of `SplitMix64`: Steele, Lea and Flood, "Fast Splittable
-/// Pseudorandom Number Generators", OOPSLA 2014).
-#[must_use]
-pub fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// The step between two numbers of a sequence that [`mix`] makes random (2^64 ÷ the golden ratio).
-pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// An id that is its own in all the trace, made of a scope and an id within it; one to one in either.
 #[must_use]
@@ -34,13 +58,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_the_published_ones_and_scopes_stay_apart() {
-        assert_eq!(of_name("foobar"), 0x8594_4171_f739_67e8);
-        // The first numbers of SplitMix64 from the seed 0.
-        assert_eq!(
-            [STEP, STEP.wrapping_mul(2)].map(mix),
-            [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]
-        );
+    fn fnv_has_the_published_values() {
+        for (text, hash) in
+            [("", "cbf29ce484222325"), ("a", "af63dc4c8601ec8c"), ("foobar", "85944171f73967e8")]
+        {
+            assert_eq!(Fnv::of(text.as_bytes()).to_string(), hash, "{text}");
+        }
+    }
+
+    #[test]
+    fn scopes_stay_apart() {
         let ids: std::collections::HashSet<u64> =
             (0..1000).flat_map(|scope| (0..20).map(move |id| scoped(mix(scope), id))).collect();
         assert_eq!(ids.len(), 20_000);

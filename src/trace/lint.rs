@@ -48,7 +48,7 @@ pub struct Finding {
 }
 
 /// Last turn of a session, and its line.
-struct Turn {
+struct LastTurn {
     turn: u32,
     line: u64,
 }
@@ -57,7 +57,7 @@ struct Turn {
 pub fn lint(input: &Input, options: &ReadOptions, most: usize) -> Result<Findings, TraceError> {
     let mut findings = Findings::default();
     let mut latest: Option<Nanos> = None;
-    let mut sessions: HashMap<Arc<str>, Turn> = HashMap::new();
+    let mut sessions: HashMap<Arc<str>, LastTurn> = HashMap::new();
     let format: Format = walk(input, options, &mut |walked| {
         let (line, row) = match walked {
             Ok(found) => found,
@@ -88,9 +88,9 @@ pub fn lint(input: &Input, options: &ReadOptions, most: usize) -> Result<Finding
                 );
                 findings.fault(Some(line), problem, most);
             }
-            Some(last) => *last = Turn { turn, line },
+            Some(last) => *last = LastTurn { turn, line },
             None if room => {
-                sessions.insert(Arc::clone(session), Turn { turn, line });
+                sessions.insert(Arc::clone(session), LastTurn { turn, line });
             }
             None => {}
         }

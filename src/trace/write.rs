@@ -20,7 +20,7 @@ const CSV_HEADER: &str =
 
 /// What a file of rows looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dress {
+pub enum WriteFormat {
     /// Native, CSV.
     Csv,
     /// Native, JSONL.
@@ -49,24 +49,24 @@ pub enum WriteError {
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
-    dress: Dress,
+    format: WriteFormat,
 }
 
 impl<W: Write> Writer<W> {
     /// Begins a file; give a buffered `out`.
-    pub fn new(mut out: W, dress: Dress) -> Result<Self, WriteError> {
-        if dress == Dress::Csv {
+    pub fn new(mut out: W, format: WriteFormat) -> Result<Self, WriteError> {
+        if format == WriteFormat::Csv {
             out.write_all(CSV_HEADER.as_bytes())?;
         }
-        Ok(Self { out, dress })
+        Ok(Self { out, format })
     }
 
     /// Writes a row.
     pub fn row(&mut self, request: &Request) -> Result<(), WriteError> {
-        match self.dress {
-            Dress::Csv => self.csv(request),
-            Dress::Jsonl => self.line(&native(request)),
-            Dress::Mooncake => self.line(&mooncake(request)?),
+        match self.format {
+            WriteFormat::Csv => self.csv(request),
+            WriteFormat::Jsonl => self.line(&native(request)),
+            WriteFormat::Mooncake => self.line(&mooncake(request)?),
         }
     }
 
@@ -249,12 +249,12 @@ fn mooncake_ids(request: &Request, prefix: &Prefix) -> Result<Vec<u64>, WriteErr
     } else {
         let mut so_far = 0;
         // The rest, when the last block is cut with the prompt, belongs to the row's last block.
-        let told = if is_cut { blocks.len() } else { blocks.len() / joined * joined };
+        let joinable = if is_cut { blocks.len() } else { blocks.len() / joined * joined };
         let join = |part: &[u64]| {
             so_far = part.iter().fold(so_far, |id, block| scoped(id, *block));
             so_far
         };
-        blocks[..told].chunks(joined).map(join).collect()
+        blocks[..joinable].chunks(joined).map(join).collect()
     };
     let wanted = request.input_tok.div_ceil(MOONCAKE_BLOCK_TOK) as usize;
     ids.truncate(wanted);

@@ -46,13 +46,13 @@ impl Parts {
             input: keys.section_if_any("input")?.map(Input::read).transpose()?,
             output: keys.section_if_any("output")?.map(Output::read).transpose()?,
             sessions: keys.section_if_any("sessions")?.map(Sessions::read).transpose()?,
-            prefixes: match keys.section_if_any("prefix")? {
-                Some(section) => Some(Prefixes::read(section, next_id)?),
-                None => None,
-            },
+            prefixes: keys
+                .section_if_any("prefix")?
+                .map(|section| Prefixes::read(section, next_id))
+                .transpose()?,
         };
-        let grown = parts.prefixes.as_ref().is_some_and(Prefixes::has_tree);
-        if grown && parts.sessions.is_some() {
+        let has_tree = parts.prefixes.as_ref().is_some_and(Prefixes::has_tree);
+        if has_tree && parts.sessions.is_some() {
             let field = keys.need("sessions", "")?;
             let why = "stands beside a `prefix` with `reuse`; the turns of a session share what they share";
             return Err(field.fail(why));

@@ -1,16 +1,12 @@
 //! Random numbers that depend on (seed, purpose, row) and on nothing else.
 //!
 //! Row 1,000's prompt length is the same whether or not anybody drew row 999's, at any rate and for
-//! any limit: each purpose has its own `ChaCha8` stream and each row its own place in it. The
+//! any limit: each purpose has its own stream of [`Random`] and each row its own place in it. The
 //! arithmetic is IEEE plus `libm` written in Rust, so the same bytes come out on every machine.
-//! Deliberately absent: `rand_distr`, whose maths goes through the system's libm as soon as any
-//! other crate of the build turns on the `std` feature of `num-traits`, and the methods of `f64`
-//! that do the same (`ln`, `exp`, `powf`).
-
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+//! Deliberately absent: the methods of `f64` that go through the system's libm (`ln`, `exp`, `powf`).
 
 use super::normal::normal_quantile;
+use crate::random::Random;
 
 /// What a number is drawn for; the value is the stream's number and must never change.
 #[derive(Clone, Copy, Debug)]
@@ -51,44 +47,37 @@ const PURPOSES: u64 = 64;
 const ROW_WORDS: u128 = 1 << 16;
 
 /// The rest of the key beside the seed. Change it when the meaning of a draw changes.
-const DOMAIN: &[u8; 24] = b"underfire/workload/draw1";
+const DOMAIN: [&[u8; 8]; 3] = [b"underfir", b"e/worklo", b"ad/draw1"];
 
 /// All random numbers under one seed.
 #[derive(Clone, Debug)]
 pub(super) struct Draws {
-    rng: ChaCha8Rng,
+    random: Random,
     first_purpose: u64,
 }
 
 impl Draws {
     /// The numbers of a workload's `stream`th stream of arrivals.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
-        let mut key = [0; 32];
-        key[..8].copy_from_slice(&seed.to_le_bytes());
-        key[8..].copy_from_slice(DOMAIN);
-        Self { rng: ChaCha8Rng::from_seed(key), first_purpose: stream * PURPOSES }
+        let [a, b, c] = DOMAIN.map(|part| u64::from_le_bytes(*part));
+        Self { random: Random::keyed([seed, a, b, c]), first_purpose: stream * PURPOSES }
     }
 
     /// The numbers of one row for one purpose, from their start.
     pub(super) fn of(&mut self, purpose: Purpose, row: u64) -> Draw<'_> {
-        self.rng.set_stream(self.first_purpose + purpose as u64);
-        self.rng.set_word_pos(u128::from(row) * ROW_WORDS);
-        Draw { rng: &mut self.rng }
+        self.random.seek(self.first_purpose + purpose as u64, u128::from(row) * ROW_WORDS);
+        Draw(&mut self.random)
     }
 }
 
 /// The numbers of one row for one purpose.
 #[derive(Debug)]
-pub(super) struct Draw<'a> {
-    rng: &'a mut ChaCha8Rng,
-}
+pub(super) struct Draw<'a>(&'a mut Random);
 
 impl Draw<'_> {
-    /// Uniform on the open interval (0, 1): 52 bits and a half, so that neither end occurs and
-    /// `ln u` is finite.
+    /// Uniform on the open interval (0, 1).
     pub(super) fn uniform(&mut self) -> f64 {
-        const SCALE: f64 = 1.0 / (1_u64 << 52) as f64;
-        ((self.rng.next_u64() >> 12) as f64 + 0.5) * SCALE
+        self.0.open_uniform()
     }
 
     /// Exponential with mean 1.
@@ -170,20 +159,5 @@ mod tests {
         others.push(Draws::new(7, 1).of(Purpose::Output, 1_000).uniform());
         others.push(Draws::new(8, 0).of(Purpose::Output, 1_000).uniform());
         assert!(others.iter().all(|other| other.to_bits() != alone.to_bits()));
-    }
-
-    #[test]
-    fn uniforms_are_uniform_and_open() {
-        let mut draws = Draws::new(1, 0);
-        let mut counts = [0_u32; 10];
-        for row in 0..20_000 {
-            let u = draws.of(Purpose::Input, row).uniform();
-            assert!(u > 0.0 && u < 1.0);
-            let bin = counts.iter().enumerate().rposition(|(bin, _)| u >= bin as f64 / 10.0);
-            counts[bin.expect("u is not negative")] += 1;
-        }
-        // Chi-squared with 9 degrees of freedom: 27.9 is its 99.9th percentile.
-        let chi2: f64 = counts.iter().map(|&n| (f64::from(n) - 2_000.0).powi(2) / 2_000.0).sum();
-        assert!(chi2 < 27.9, "{counts:?}: {chi2}");
     }
 }

@@ -18,14 +18,14 @@ const TOP_KEYS: [&str; 3] = ["name", "duration", "rows"];
 
 /// The text of a file, to turn byte offsets into lines.
 #[derive(Debug)]
-pub(super) struct Source<'a> {
+pub(super) struct TomlText<'a> {
     /// The file, as it was named.
     pub(super) file: &'a str,
     text: &'a str,
     line_starts: OnceCell<Vec<usize>>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> TomlText<'a> {
     pub(super) fn new(file: &'a str, text: &'a str) -> Self {
         Self { file, text, line_starts: OnceCell::new() }
     }
@@ -48,7 +48,7 @@ impl<'a> Source<'a> {
 /// One table of the file.
 #[derive(Debug)]
 pub(super) struct Keys<'a> {
-    source: &'a Source<'a>,
+    source: &'a TomlText<'a>,
     table: &'a DeTable<'a>,
     /// `arrival`, `class.2.input`; empty at the top.
     path: String,
@@ -63,7 +63,7 @@ fn place(path: &str) -> String {
 
 impl<'a> Keys<'a> {
     /// The file's top level.
-    pub(super) fn top(source: &'a Source<'a>, table: &'a DeTable<'a>) -> Self {
+    pub(super) fn top(source: &'a TomlText<'a>, table: &'a DeTable<'a>) -> Self {
         Self { source, table, path: String::new(), line: 1, asked: Vec::new() }
     }
 
@@ -191,7 +191,7 @@ impl<'a> Keys<'a> {
 /// One value, with where it stands.
 #[derive(Debug)]
 pub(super) struct Field<'a> {
-    source: &'a Source<'a>,
+    source: &'a TomlText<'a>,
     path: String,
     name: &'a str,
     value: &'a DeValue<'a>,

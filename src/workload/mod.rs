@@ -35,8 +35,6 @@ mod rows;
 pub mod servegen;
 mod session;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -47,9 +45,10 @@ use self::arrival::Arrival;
 pub use self::arrival::Closed;
 use self::class::{Class, Parts};
 pub use self::error::WorkloadError;
-use self::keys::{Keys, Source};
+use self::keys::{Keys, TomlText};
 use self::rows::Rows;
 use crate::trace::Request;
+use crate::trace::read::read_whole;
 use crate::units::Nanos;
 
 /// A workload file is a page; whoever gives a file beyond this meant another one.
@@ -81,15 +80,9 @@ struct Stream {
 /// Reads a workload file.
 pub fn load(path: &Path) -> Result<Workload, WorkloadError> {
     let file = path.display().to_string();
-    let read = || {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(LIMIT_BYTES + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().map_err(|source| WorkloadError::Read { file: file.clone(), source })?;
-    if bytes.len() as u64 > LIMIT_BYTES {
-        return Err(WorkloadError::TooLarge { file, limit_bytes: LIMIT_BYTES });
-    }
+    let bytes = read_whole(path, LIMIT_BYTES)
+        .map_err(|source| WorkloadError::Read { file: file.clone(), source })?
+        .ok_or_else(|| WorkloadError::TooLarge { file: file.clone(), limit_bytes: LIMIT_BYTES })?;
     let text = std::str::from_utf8(&bytes).map_err(|error| WorkloadError::NotText {
         file: file.clone(),
         byte: error.valid_up_to(),
@@ -101,7 +94,7 @@ impl Workload {
     /// Parses a workload file's text; `file_name` names it in errors, and its stem is the workload's
     /// name where the file gives none.
     pub fn parse(text: &str, file_name: &str) -> Result<Self, WorkloadError> {
-        let source = Source::new(file_name, text);
+        let source = TomlText::new(file_name, text);
         let table = DeTable::parse(text).map_err(|error| {
             let offset = error.span().map_or(text.len(), |span| span.start);
             WorkloadError::Syntax {
@@ -155,7 +148,7 @@ impl Workload {
 
     /// Whether its rows say more than lengths, sessions, classes and blocks.
     #[must_use]
-    pub fn has_words(&self) -> bool {
+    pub fn has_content(&self) -> bool {
         let says = |class: &Class| class.body.is_some() || class.input.text().is_some();
         self.request.is_some() || self.streams.iter().flat_map(|own| &own.classes).any(says)
     }

@@ -124,14 +124,14 @@ impl Shared {
 
 /// The blocks of earlier rows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Grown {
+pub(super) struct PrefixTree {
     rows: VecDeque<Arc<[u64]>>,
     remembered: usize,
     seen: f64,
     total: f64,
 }
 
-impl Grown {
+impl PrefixTree {
     /// The blocks of a row of `input_tok` tokens.
     pub(super) fn next(
         &mut self,

@@ -4,15 +4,14 @@
 //! they can be due, an answer taking no time. So a row is never met after it was due, and the order
 //! does not depend on any server.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::arrival::Clock;
 use super::class::Class;
 use super::draw::{Draws, Purpose};
-use super::prefix::Grown;
-use super::session::{Course, pick};
+use super::prefix::PrefixTree;
+use super::session::{SessionPlan, pick};
 use super::{Stream, Workload};
 use crate::trace::{Content, Request};
 use crate::units::Nanos;
@@ -22,7 +21,7 @@ use crate::units::Nanos;
 pub(super) struct Rows {
     workload: Arc<Workload>,
     streams: Vec<Progress>,
-    later: BinaryHeap<Reverse<Later>>,
+    later: BTreeMap<(Nanos, usize, u64), Later>,
     row: u64,
     next_id: u64,
 }
@@ -36,7 +35,7 @@ struct Progress {
     at: Nanos,
     number: u64,
     /// By class.
-    grown: Vec<Grown>,
+    trees: Vec<PrefixTree>,
 }
 
 /// A later turn of a session that goes on.
@@ -44,7 +43,7 @@ struct Progress {
 struct Later {
     at: Nanos,
     stream: usize,
-    course: Course,
+    plan: SessionPlan,
     turn: u32,
     class: usize,
     think: Nanos,
@@ -60,12 +59,12 @@ impl Rows {
             let mut draws = Draws::new(seed, place as u64);
             let mut clock = Clock::default();
             let at = clock.next(&stream.arrival, &mut draws);
-            let grown = vec![Grown::default(); stream.classes.len()];
-            Progress { draws, clock, at, number: 0, grown }
+            let trees = vec![PrefixTree::default(); stream.classes.len()];
+            Progress { draws, clock, at, number: 0, trees }
         };
         let streams = workload.streams.iter().enumerate().map(start).collect();
         let next_id = workload.first_free_id;
-        Self { workload, streams, later: BinaryHeap::new(), row: 0, next_id }
+        Self { workload, streams, later: BTreeMap::new(), row: 0, next_id }
     }
 
     /// The stream whose next arrival is the earliest.
@@ -92,14 +91,14 @@ impl Rows {
         let u_input = draws.of(Purpose::Input, number).uniform();
         let input_tok = class.input.at(u_input);
         let output_tok = class.output.at(u_input, (Purpose::Output, number), draws);
-        let mut request = Request { at, input_tok, output_tok, ..said(class) };
+        let mut request = Request { at, input_tok, output_tok, ..request_of(class) };
         if let Some(sessions) = &class.sessions {
-            let course = sessions.course(number, draws);
+            let plan = sessions.plan(number, draws);
             let name = if place == 0 { number.to_string() } else { format!("{place}-{number}") };
             let first = Later {
                 at,
                 stream: place,
-                course,
+                plan,
                 turn: 1,
                 class: class_at,
                 think: Nanos::ZERO,
@@ -112,8 +111,8 @@ impl Rows {
         }
         if let Some(prefixes) = &class.prefixes {
             request.prefix = if prefixes.has_tree() {
-                let grown = &mut progress.grown[class_at];
-                grown.next(prefixes, number, input_tok, &mut self.next_id, draws)
+                let tree = &mut progress.trees[class_at];
+                tree.next(prefixes, number, input_tok, &mut self.next_id, draws)
             } else {
                 let system = prefixes.system(number, draws);
                 system.map(|system| Box::new(prefixes.of_system(&system, input_tok)))
@@ -139,18 +138,12 @@ impl Rows {
         let so_far = (request.input_tok, request.output_tok);
         if let Some(sessions) = &class.sessions
             && let Some((input_tok, u_input)) =
-                sessions.next_input(turn.course, turn.turn + 1, so_far, draws)
+                sessions.next_input(turn.plan, turn.turn + 1, so_far, draws)
         {
-            let think = sessions.think(turn.course, turn.turn + 1, draws);
+            let think = sessions.think(turn.plan, turn.turn + 1, draws);
             let (at, turn_number) = (turn.at + think, turn.turn + 1);
-            self.later.push(Reverse(Later {
-                at,
-                think,
-                turn: turn_number,
-                input_tok,
-                u_input,
-                ..turn
-            }));
+            let later = Later { at, think, turn: turn_number, input_tok, u_input, ..turn };
+            self.later.insert(later.key(), later);
         }
         request
     }
@@ -158,10 +151,11 @@ impl Rows {
     fn go_on(&mut self, turn: Later) -> Request {
         let workload = Arc::clone(&self.workload);
         let class = &workload.streams[turn.stream].classes[turn.class];
-        let index = (Purpose::TurnOutput, turn.course.index(turn.turn));
+        let index = (Purpose::TurnOutput, turn.plan.index(turn.turn));
         let draws = &mut self.streams[turn.stream].draws;
         let output_tok = class.output.at(turn.u_input, index, draws);
-        let request = Request { at: turn.at, input_tok: turn.input_tok, output_tok, ..said(class) };
+        let request =
+            Request { at: turn.at, input_tok: turn.input_tok, output_tok, ..request_of(class) };
         self.turn(turn, request)
     }
 }
@@ -175,11 +169,13 @@ impl Iterator for Rows {
         }
         let arrival = self.earliest();
         let arrives_at = arrival.map(|place| self.streams[place].at);
-        let is_first = |turn: &Later| arrives_at.is_none_or(|at| turn.at <= at);
-        let has_turn = self.later.peek().is_some_and(|Reverse(turn)| is_first(turn));
-        let turn = if has_turn { self.later.pop() } else { None };
+        let turn = self.later.first_entry();
+        let turn = turn.filter(|turn| arrives_at.is_none_or(|at| turn.get().at <= at));
         let mut request = match (turn, arrival) {
-            (Some(Reverse(turn)), _) => self.go_on(turn),
+            (Some(turn), _) => {
+                let turn = turn.remove();
+                self.go_on(turn)
+            }
             (None, Some(place)) => self.arrive(place),
             (None, None) => return None,
         };
@@ -190,7 +186,7 @@ impl Iterator for Rows {
 }
 
 /// What a row says beside its lengths.
-fn said(class: &Class) -> Request {
+fn request_of(class: &Class) -> Request {
     let (prompt, body) = (class.input.text(), &class.body);
     let content = (prompt.is_some() || body.is_some()).then(|| {
         let prompt = prompt.map(|text| text.as_ref().to_owned());
@@ -202,26 +198,6 @@ fn said(class: &Class) -> Request {
 /// By time; what falls together goes by stream and session, so that the order is always the same.
 impl Later {
     fn key(&self) -> (Nanos, usize, u64) {
-        (self.at, self.stream, self.course.number)
-    }
-}
-
-impl PartialEq for Later {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Later {}
-
-impl PartialOrd for Later {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Later {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
+        (self.at, self.stream, self.plan.number)
     }
 }

@@ -32,7 +32,7 @@ struct Think {
 
 /// How one session goes on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Course {
+pub(super) struct SessionPlan {
     /// Its number among all of its stream.
     pub(super) number: u64,
     turns: u64,
@@ -75,42 +75,42 @@ impl Sessions {
     }
 
     /// How session `number` goes on.
-    pub(super) fn course(&self, number: u64, draws: &mut Draws) -> Course {
+    pub(super) fn plan(&self, number: u64, draws: &mut Draws) -> SessionPlan {
         let mut draw = draws.of(Purpose::Session, number);
         let turns = self.turns.whole_at(draw.uniform());
         let limit = draw.uniform();
         let context = self.context.as_ref().map(|context| context.whole_at(limit));
-        Course { number, turns, context_tok: context.unwrap_or(u64::from(u32::MAX)) }
+        SessionPlan { number, turns, context_tok: context.unwrap_or(u64::from(u32::MAX)) }
     }
 
     /// The prompt length of `turn` and the probability it was drawn at, after one of `input_tok` that
     /// was answered with `output_tok`, where that is known; `None` where the session has ended.
     pub(super) fn next_input(
         &self,
-        course: Course,
+        plan: SessionPlan,
         turn: u32,
         (input_tok, output_tok): (u32, Option<u32>),
         draws: &mut Draws,
     ) -> Option<(u32, f64)> {
-        if u64::from(turn) > course.turns {
+        if u64::from(turn) > plan.turns {
             return None;
         }
-        let u = draws.of(Purpose::TurnInput, course.index(turn)).uniform();
+        let u = draws.of(Purpose::TurnInput, plan.index(turn)).uniform();
         let answer = output_tok.filter(|_| self.keeps_answers).map_or(0, u64::from);
         let length = u64::from(input_tok) + answer + self.new.whole_at(u);
-        (length <= course.context_tok).then(|| u32::try_from(length).ok()).flatten().zip(Some(u))
+        (length <= plan.context_tok).then(|| u32::try_from(length).ok()).flatten().zip(Some(u))
     }
 
     /// The pause before `turn`.
-    pub(super) fn think(&self, course: Course, turn: u32, draws: &mut Draws) -> Nanos {
-        let mut draw = draws.of(Purpose::Think, course.index(turn));
+    pub(super) fn think(&self, plan: SessionPlan, turn: u32, draws: &mut Draws) -> Nanos {
+        let mut draw = draws.of(Purpose::Think, plan.index(turn));
         let kind = pick(&mut draw, self.think.iter().map(|kind| kind.share));
         let seconds = self.think[kind].span.at(draw.uniform());
         Nanos(super::distribution::whole(seconds * NS_PER_S as f64))
     }
 }
 
-impl Course {
+impl SessionPlan {
     /// Where the draws of a turn stand.
     pub(super) fn index(self, turn: u32) -> u64 {
         (self.number << 12) | u64::from(turn)

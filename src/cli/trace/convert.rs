@@ -13,7 +13,7 @@ use crate::cli::trace::place::Place;
 use crate::cli::trace::say_notices;
 use crate::client::dialect::Api;
 use crate::run::Traffic;
-use crate::trace::write::{Anonymiser, Dress, Writer};
+use crate::trace::write::{Anonymiser, WriteFormat, Writer};
 
 /// Arguments of `trace convert`.
 #[derive(Debug, Args)]
@@ -71,14 +71,14 @@ pub(super) fn convert(args: &ConvertArgs) -> anyhow::Result<Exit> {
 }
 
 /// The format by `--to-format`, else by the name.
-fn dress(args: &ConvertArgs) -> anyhow::Result<Dress> {
+fn dress(args: &ConvertArgs) -> anyhow::Result<WriteFormat> {
     Ok(match args.to_format {
-        Some(ToFormat::Csv) => Dress::Csv,
-        Some(ToFormat::Jsonl) => Dress::Jsonl,
-        Some(ToFormat::Mooncake) => Dress::Mooncake,
+        Some(ToFormat::Csv) => WriteFormat::Csv,
+        Some(ToFormat::Jsonl) => WriteFormat::Jsonl,
+        Some(ToFormat::Mooncake) => WriteFormat::Mooncake,
         None => match args.out.extension().and_then(|ending| ending.to_str()) {
-            Some("csv") => Dress::Csv,
-            Some("jsonl") | None => Dress::Jsonl,
+            Some("csv") => WriteFormat::Csv,
+            Some("jsonl") | None => WriteFormat::Jsonl,
             Some(other) => bail!(
                 "`.{other}` does not tell what to write\nhint: name the file .csv or .jsonl, or give \
                  --to-format csv, jsonl or mooncake"
@@ -90,7 +90,7 @@ fn dress(args: &ConvertArgs) -> anyhow::Result<Dress> {
 fn write(
     args: &ConvertArgs,
     traffic: &Traffic,
-    dress: Dress,
+    dress: WriteFormat,
     out: impl Write,
 ) -> anyhow::Result<u64> {
     let mut writer = Writer::new(out, dress)?;

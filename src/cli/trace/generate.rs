@@ -15,7 +15,7 @@ use crate::cli::Exit;
 use crate::cli::console::say;
 use crate::client::dialect;
 use crate::trace::Request;
-use crate::trace::write::{Dress, Writer};
+use crate::trace::write::{WriteFormat, Writer};
 use crate::units::{Nanos, UnitError};
 use crate::workload::{self, Workload};
 
@@ -63,10 +63,10 @@ pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
     let is_csv = match args.out.extension().and_then(|ending| ending.to_str()) {
         Some("csv") => true,
         Some("jsonl") => false,
-        _ => !workload.has_words(),
+        _ => !workload.has_content(),
     };
     let place = Place { source: &args.workload, out: &args.out, force: args.force };
-    let dress = if is_csv { Dress::Csv } else { Dress::Jsonl };
+    let dress = if is_csv { WriteFormat::Csv } else { WriteFormat::Jsonl };
     let rows = place.save(|out| write(args, &workload, dress, out))?;
     if let Some(closed) = workload.closed() {
         say(&format!(
@@ -83,7 +83,7 @@ pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
 fn write(
     args: &GenerateArgs,
     workload: &Workload,
-    dress: Dress,
+    dress: WriteFormat,
     out: &mut dyn Write,
 ) -> anyhow::Result<u64> {
     let mut writer = Writer::new(out, dress)?;

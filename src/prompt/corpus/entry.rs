@@ -39,7 +39,7 @@ impl Fault {
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct PromptEntry<'a> {
     #[serde(borrow)]
     prompt: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -55,26 +55,26 @@ pub(super) fn entry(json: &str) -> Result<Option<Content>, Fault> {
     if !json.trim_start().starts_with('{') {
         return Err(Fault::whole("is no JSON object; write one per line"));
     }
-    let line: Line<'_> = serde_json::from_str(json).map_err(|error| {
+    let entry: PromptEntry<'_> = serde_json::from_str(json).map_err(|error| {
         let words = error.to_string();
         let what = words.split(" at line ").next().unwrap_or(&words);
         Fault::whole(format!("no valid JSON at column {}: {what}", error.column()))
     })?;
-    match line {
-        Line { prompt: None, messages: None, conversations: None, body: None } => {
+    match entry {
+        PromptEntry { prompt: None, messages: None, conversations: None, body: None } => {
             Err(Fault::whole(
                 "has none of the keys `prompt`, `messages`, `conversations` and `body`; name the text `prompt`",
             ))
         }
-        Line { prompt: None, messages: None, conversations: Some(turns), body } => {
+        PromptEntry { prompt: None, messages: None, conversations: Some(turns), body } => {
             let messages = conversation(turns)?;
             let body = body.map(object).transpose()?;
             Ok(messages.map(|messages| Content { messages: Some(messages), body, prompt: None }))
         }
-        Line { prompt: None, messages: None, conversations: None, body: Some(body) } => {
+        PromptEntry { prompt: None, messages: None, conversations: None, body: Some(body) } => {
             batch(body).map(Some)
         }
-        Line { prompt, messages, body, .. } => {
+        PromptEntry { prompt, messages, body, .. } => {
             let body = body.map(object).transpose()?;
             content(prompt, messages, body).map(Some)
         }
@@ -127,7 +127,7 @@ fn batch(body: &RawValue) -> Result<Content, Fault> {
 }
 
 #[derive(Deserialize)]
-struct Turn<'a> {
+struct ShareGptTurn<'a> {
     #[serde(borrow)]
     from: Cow<'a, str>,
     #[serde(borrow)]
@@ -143,7 +143,7 @@ struct Message<'a> {
 /// A `ShareGPT` conversation as messages, up to its last human turn.
 fn conversation(turns: &RawValue) -> Result<Option<Box<RawValue>>, Fault> {
     const KEY: &str = "conversations";
-    let turns: Vec<Turn<'_>> = serde_json::from_str(turns.get())
+    let turns: Vec<ShareGptTurn<'_>> = serde_json::from_str(turns.get())
         .map_err(|_| Fault::at(KEY, "is no array of turns with text in `from` and `value`"))?;
     let mut messages = Vec::with_capacity(turns.len());
     for turn in turns.iter().filter(|turn| !turn.value.is_empty()) {

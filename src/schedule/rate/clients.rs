@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::clone::copy_of;
+use super::sampling::copy_of;
 use crate::trace::Request;
 use crate::units::{NS_PER_S, Nanos};
 

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 
-use super::RateError;
-use super::chance::{Purpose, uniform};
+use super::sampling::{Purpose, uniform};
 use crate::trace::Request;
+use crate::trace::read::{UnknownWord, value_of, word_of};
 use crate::units::Nanos;
 
 /// What becomes of rounded times.
@@ -19,19 +19,14 @@ pub enum Dequantise {
     Uniform,
 }
 
-impl FromStr for Dequantise {
-    type Err = RateError;
+const WORDS: [(&str, Dequantise); 2] =
+    [("none", Dequantise::None), ("uniform", Dequantise::Uniform)];
 
-    fn from_str(word: &str) -> Result<Self, RateError> {
-        match word {
-            "none" => Ok(Self::None),
-            "uniform" => Ok(Self::Uniform),
-            _ => Err(RateError::Word {
-                option: "choice for rounded times",
-                word: word.chars().take(60).collect(),
-                words: "none, uniform",
-            }),
-        }
+impl FromStr for Dequantise {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        value_of("choice for rounded times", &WORDS, word)
     }
 }
 
@@ -39,10 +34,7 @@ crate::units::serialize_as_text!(Dequantise);
 
 impl fmt::Display for Dequantise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Uniform => "uniform",
-        })
+        f.write_str(word_of(&WORDS, self))
     }
 }
 

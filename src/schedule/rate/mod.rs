@@ -12,22 +12,20 @@
 //! of a share of 0.5, and the same on every machine. Deliberately absent: every k-th row, which makes
 //! arrivals more regular than any real ones, and thinning that tears sessions apart.
 
-mod chance;
 mod clients;
-mod clone;
 mod dequantise;
 mod pace;
-mod thin;
+mod sampling;
 
 use std::fmt;
 use std::str::FromStr;
 
 pub use self::clients::{ClientError, per_client};
-pub use self::clone::cloned;
 pub use self::dequantise::{Dequantise, dequantised};
 pub use self::pace::paced;
-pub use self::thin::thinned;
+pub use self::sampling::{cloned, thinned};
 
+use crate::trace::read::{UnknownWord, value_of, word_of};
 use crate::units::Speed;
 
 /// How a trace gets another rate.
@@ -47,16 +45,6 @@ pub enum Method {
 /// What is wrong with a rate or a method.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum RateError {
-    /// An unknown word.
-    #[error("unknown {option} `{word}`; write one of {words}")]
-    Word {
-        /// The option.
-        option: &'static str,
-        /// What was written.
-        word: String,
-        /// What may be written.
-        words: &'static str,
-    },
     /// No rate.
     #[error("`{word}` is no rate; write requests per second above 0, such as 5.5")]
     Rate {
@@ -98,21 +86,18 @@ impl FromStr for Rate {
     }
 }
 
-impl FromStr for Method {
-    type Err = RateError;
+const METHODS: [(&str, Method); 4] = [
+    ("compress", Method::Compress),
+    ("thin", Method::Thin),
+    ("clone", Method::Clone),
+    ("per-client", Method::PerClient),
+];
 
-    fn from_str(word: &str) -> Result<Self, RateError> {
-        match word {
-            "compress" => Ok(Self::Compress),
-            "thin" => Ok(Self::Thin),
-            "clone" => Ok(Self::Clone),
-            "per-client" => Ok(Self::PerClient),
-            _ => Err(RateError::Word {
-                option: "scale method",
-                word: word.chars().take(60).collect(),
-                words: "compress, thin, clone, per-client",
-            }),
-        }
+impl FromStr for Method {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        value_of("scale method", &METHODS, word)
     }
 }
 
@@ -120,12 +105,7 @@ crate::units::serialize_as_text!(Method);
 
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Compress => "compress",
-            Self::Thin => "thin",
-            Self::Clone => "clone",
-            Self::PerClient => "per-client",
-        })
+        f.write_str(word_of(&METHODS, self))
     }
 }
 

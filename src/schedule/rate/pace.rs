@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Rate;
-use super::chance::{Purpose, uniform};
+use super::sampling::{Purpose, uniform};
 use crate::trace::Request;
 use crate::trace::read::TraceClock;
 use crate::units::{NS_PER_S, Nanos};

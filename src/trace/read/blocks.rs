@@ -8,9 +8,14 @@ use super::error::Fault;
 use crate::trace::Prefix;
 use crate::trace::ids::scoped;
 
+/// Tokens that one of Mooncake's ids stands for, and one of a native row that does not say.
+pub(super) const MOONCAKE_BLOCK_TOK: u32 = 512;
+/// The same in vLLM's own traces and in Bailian's.
+pub(super) const VLLM_BLOCK_TOK: u32 = 16;
+
 /// How many ids a prompt has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fit {
+pub(super) enum IdCount {
     /// One for every block, the last, partial one too.
     Partial,
     /// One for every full block.
@@ -19,7 +24,7 @@ pub(super) enum Fit {
     Either,
 }
 
-impl Fit {
+impl IdCount {
     fn takes(self, ids: usize, input_tok: u32, block_tok: u32) -> bool {
         let full = (input_tok / block_tok) as usize;
         let partial = input_tok.div_ceil(block_tok) as usize;
@@ -43,7 +48,7 @@ pub(super) fn prefix(
     ids: Vec<u64>,
     input_tok: u32,
     block_tok: u32,
-    fit: Fit,
+    fit: IdCount,
     key: &str,
 ) -> Result<Option<Box<Prefix>>, Fault> {
     if !fit.takes(ids.len(), input_tok, block_tok) {
@@ -126,9 +131,11 @@ mod tests {
             let taken = prefix((0..ids).collect(), input_tok, 64, fit, "hash_ids").is_ok();
             assert_eq!(taken, expect, "{ids} ids for {input_tok} tokens, {fit:?}");
         };
-        for (fit, partial, full) in
-            [(Fit::Partial, true, false), (Fit::Full, false, true), (Fit::Either, true, true)]
-        {
+        for (fit, partial, full) in [
+            (IdCount::Partial, true, false),
+            (IdCount::Full, false, true),
+            (IdCount::Either, true, true),
+        ] {
             check(3, 130, fit, partial);
             check(2, 130, fit, full);
             check(2, 128, fit, true);

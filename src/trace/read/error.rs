@@ -77,8 +77,9 @@ pub enum TraceError {
         rows: u64,
     },
     /// The content is of no format that is known.
-    #[error("read {file}: cannot tell the trace's format from its first line `{seen}`{hint}; {known}",
-        known = KNOWN_FORMATS)]
+    #[error(
+        "read {file}: cannot tell the trace's format from its first line `{seen}`{hint}; {known}"
+    )]
     UnknownFormat {
         /// As the user wrote it.
         file: String,
@@ -86,6 +87,8 @@ pub enum TraceError {
         seen: String,
         /// What it looks like, if anything.
         hint: String,
+        /// What is known, and what to do.
+        known: String,
     },
     /// A CSV header that lacks a column or has one twice.
     #[error("read {file}, line {line}: {problem}; the header is `{seen}`")]
@@ -188,22 +191,20 @@ pub enum TraceError {
         /// What is wrong, and what to do.
         problem: String,
     },
-    /// An option's value is none of its words.
-    #[error("unknown {option} `{word}`; write one of {words}")]
-    Word {
-        /// The option.
-        option: &'static str,
-        /// What was written.
-        word: String,
-        /// What may be written.
-        words: &'static str,
-    },
     /// `--block-tok 0`.
     #[error("`--block-tok` must be above zero")]
     BlockTok,
 }
 
 impl TraceError {
+    /// No row, though perhaps entries of another kind.
+    pub(super) fn nothing_read(file: String, skipped: u64) -> Self {
+        match skipped {
+            0 => Self::NoRows { file },
+            rows => Self::NoRequests { file, rows },
+        }
+    }
+
     /// The line that is at fault, where one is.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
@@ -219,11 +220,32 @@ impl TraceError {
     }
 }
 
-/// Completes the message on an unknown format.
-const KNOWN_FORMATS: &str = "known are native (CSV or JSONL with at_s,input_tok,output_tok), azure (CSV \
-    with TIMESTAMP,ContextTokens,GeneratedTokens), mooncake (JSONL with timestamp, input_length, \
-    output_length, hash_ids), burstgpt, bailian, ragpulse, weka, tracelab, lengths (vidur, etalon), otel, \
-    litellm, dynamo and sglang, each also as .gz or .zst; `--format` overrules";
+/// A word that is none of an option's.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {option} `{word}`; write one of {words}")]
+pub struct UnknownWord {
+    option: &'static str,
+    word: String,
+    words: String,
+}
+
+/// The value that a word stands for; the words of an option are all that may be written.
+pub fn value_of<T: Copy>(
+    option: &'static str,
+    words: &[(&str, T)],
+    word: &str,
+) -> Result<T, UnknownWord> {
+    let known = words.iter().find(|(name, _)| *name == word);
+    known.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
+        UnknownWord { option, word: shorten(word.as_bytes()), words: names.join(", ") }
+    })
+}
+
+/// The word that stands for a value.
+pub fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
+    words.iter().find(|(_, known)| known == value).map_or("", |(name, _)| *name)
+}
 
 /// What is wrong with a row, before its place is known.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,39 +1,85 @@
-//! Formats that have to be read as a whole: documents, and folders of them.
+//! Rows that are held in memory, within a limit, the beginnings of a session's prompts stored once.
 //!
-//! The only place where a trace does not stream. All rows are held, sorted, within a limit that is
-//! checked before they fill memory.
+//! A coding agent's prompt repeats the one before it but for a few blocks; whole lists of ids for every
+//! row of a folder of sessions would be many times the size of its files.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
 use super::error::{Fault, TraceError};
-use super::order::{ROWS_LIMIT_BYTES, memory_bytes};
-use super::otel::Otel;
-use super::rows::Row;
-use super::shared_blocks::{Blocks, Sharing};
-use super::source::{open_file, read_error, unpack};
-use super::weka::Weka;
-use super::{Format, ReadOptions, TimeUnit};
-use crate::trace::Request;
+use super::row::{ROWS_LIMIT_BYTES, Row, memory_bytes};
+use crate::trace::{Prefix, Request};
 
-/// The longest document.
-const TEXT_LIMIT_BYTES: u64 = 1 << 30;
+/// Ids that are stored together.
+const CHUNK: usize = 64;
+
+/// A prompt's ids in chunks, some of which belong to other rows as well.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Blocks {
+    chunks: Box<[Arc<[u64]>]>,
+    block_tok: u32,
+}
+
+impl Blocks {
+    /// The ids as a row has them.
+    pub(super) fn prefix(&self) -> Option<Box<Prefix>> {
+        let blocks: Vec<u64> = self.chunks.iter().flat_map(|chunk| chunk.iter().copied()).collect();
+        let block_tok = self.block_tok;
+        (!blocks.is_empty()).then(|| Box::new(Prefix { blocks: blocks.into(), block_tok }))
+    }
+}
+
+/// Stores the ids of rows as they come.
+#[derive(Default)]
+struct Sharing {
+    /// The latest ids of each session of a document.
+    latest: HashMap<Arc<str>, Blocks>,
+}
+
+impl Sharing {
+    /// Takes a row's ids out of it, and says how many bytes they need beside those of rows before.
+    fn store(&mut self, request: &mut Request) -> (Blocks, u64) {
+        let Some(prefix) = request.prefix.take() else { return (Blocks::default(), 0) };
+        let before = request.session.as_ref().and_then(|name| self.latest.get(name));
+        let mut bytes = 0;
+        let chunks = prefix.blocks.chunks(CHUNK).enumerate().map(|(place, chunk)| {
+            bytes += size_of::<Arc<[u64]>>();
+            match before.and_then(|blocks| blocks.chunks.get(place)) {
+                Some(same) if **same == *chunk => Arc::clone(same),
+                _ => {
+                    bytes += size_of_val(chunk) + 16;
+                    chunk.into()
+                }
+            }
+        });
+        let blocks = Blocks { chunks: chunks.collect(), block_tok: prefix.block_tok };
+        if let Some(name) = &request.session {
+            self.latest.insert(Arc::clone(name), blocks.clone());
+        }
+        (blocks, bytes as u64)
+    }
+}
 
 /// Rows taken from documents.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(super) struct Held {
     pub(super) rows: Vec<(Row, Blocks)>,
     /// Things read that are no request.
     pub(super) skipped: u64,
     memory_bytes: u64,
+    /// Where the document under way begins.
     line: u64,
     sharing: Sharing,
 }
 
-impl Taken {
+impl Held {
+    /// Begins a document.
+    pub(super) fn begin(&mut self, line: u64) {
+        self.line = line;
+        // No other document shares its ids.
+        self.sharing.latest.clear();
+    }
+
     /// Adds a row, at a time on the file's own scale.
     pub(super) fn push(&mut self, at_ns: i64, mut request: Request) -> Result<(), Fault> {
         request.row = self.rows.len() as u64 + self.skipped;
@@ -56,124 +102,6 @@ impl Taken {
     }
 }
 
-/// What documents gave.
-pub(super) struct Whole {
-    pub(super) taken: Taken,
-    pub(super) remarks: Vec<String>,
-    /// Whether all rows count from one origin.
-    pub(super) has_common_clock: bool,
-}
-
-enum Reader {
-    Weka(Weka),
-    Otel(Otel),
-}
-
-/// Reads documents of one format, one after another.
-pub(super) struct Documents {
-    reader: Reader,
-    taken: Taken,
-}
-
-impl Documents {
-    pub(super) fn new(format: Format, options: &ReadOptions) -> Self {
-        let unit = options.time_unit.unwrap_or(TimeUnit::S);
-        let reader = match format {
-            Format::Otel => Reader::Otel(Otel::default()),
-            _ => Reader::Weka(Weka::new(unit, options.block_tok)),
-        };
-        Self { reader, taken: Taken::default() }
-    }
-
-    /// Reads all documents of one file.
-    pub(super) fn read(&mut self, bytes: impl Read, name: &str) -> Result<(), TraceError> {
-        let mut text = Vec::new();
-        let read = bytes.take(TEXT_LIMIT_BYTES + 1).read_to_end(&mut text);
-        read.map_err(|cause| read_error(cause, name, 0))?;
-        let fail = |problem: String, line: u64| TraceError::Row {
-            file: name.to_owned(),
-            line,
-            column: String::new(),
-            problem,
-        };
-        if text.len() as u64 > TEXT_LIMIT_BYTES {
-            let limit = TEXT_LIMIT_BYTES >> 20;
-            return Err(fail(format!("the file is above {limit} MiB; cut it into parts"), 1));
-        }
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
-        let mut documents = serde_json::Deserializer::from_slice(text).into_iter::<&RawValue>();
-        let mut seen = 0;
-        self.taken.line = 1;
-        loop {
-            let offset = documents.byte_offset();
-            let Some(document) = documents.next() else { return Ok(()) };
-            self.taken.sharing.clear();
-            let blanks =
-                text[offset..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-            let start = offset + blanks;
-            self.taken.line += memchr::memchr_iter(b'\n', &text[seen..start]).count() as u64;
-            seen = start;
-            let document = document.map_err(|error| {
-                let line = error.line() as u64;
-                if error.is_eof() {
-                    let problem = format!("byte {} of the line", error.column());
-                    return TraceError::Torn { file: name.to_owned(), line, problem };
-                }
-                let remedy = "the file must hold whole JSON objects";
-                fail(format!("no valid JSON at byte {}: {error}; {remedy}", error.column()), line)
-            })?;
-            let outcome = match &mut self.reader {
-                Reader::Weka(reader) => reader.read(document, &mut self.taken),
-                Reader::Otel(reader) => reader.read(document, &mut self.taken),
-            };
-            outcome.map_err(|fault| fault.located(name, self.taken.line, false))?;
-        }
-    }
-
-    pub(super) fn finish(self) -> Whole {
-        let (remarks, has_common_clock) = match &self.reader {
-            Reader::Weka(reader) => (Vec::new(), reader.sessions() <= 1),
-            Reader::Otel(reader) => (reader.remarks(), true),
-        };
-        Whole { taken: self.taken, remarks, has_common_clock }
-    }
-}
-
-/// The trace files of a folder, in the order of their names. A folder within it is left alone.
-pub(super) fn files_of(folder: &Path, name: &str) -> Result<Vec<PathBuf>, TraceError> {
-    let fail = |cause| TraceError::Open { file: name.to_owned(), cause };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
-        let text = path.to_string_lossy();
-        let is_trace = [".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.zst", ".jsonl.zst"]
-            .iter()
-            .any(|ending| text.ends_with(ending));
-        if is_trace && path.is_file() {
-            files.push(path);
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        return Err(fail(std::io::Error::other(
-            "the folder holds no trace of sessions (.json or .jsonl); name a trace file",
-        )));
-    }
-    Ok(files)
-}
-
-/// Reads every file of a folder.
-pub(super) fn read_folder(files: &[PathBuf], documents: &mut Documents) -> Result<(), TraceError> {
-    for path in files {
-        let name = path.display().to_string();
-        let (file, _) = open_file(path, &name)?;
-        let (bytes, _) = unpack(Box::new(file))
-            .map_err(|cause| TraceError::Open { file: name.clone(), cause })?;
-        documents.read(bytes, &name)?;
-    }
-    Ok(())
-}
-
 /// Held rows, handed out one by one.
 pub(super) struct HeldRows {
     pub(super) rows: Arc<Vec<(Request, Blocks)>>,
@@ -187,5 +115,31 @@ impl Iterator for HeldRows {
         let (row, blocks) = self.rows.get(self.next)?;
         self.next += 1;
         Some(Ok(Request { prefix: blocks.prefix(), ..row.clone() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_come_back_and_beginnings_are_stored_once() {
+        let row = |session: &str, blocks: Vec<u64>| Request {
+            session: Some(session.into()),
+            prefix: Some(Box::new(Prefix { blocks: blocks.into(), block_tok: 64 })),
+            ..Request::default()
+        };
+        let mut sharing = Sharing::default();
+        let mut check = |session: &str, blocks: Vec<u64>, most_bytes: u64| {
+            let mut request = row(session, blocks.clone());
+            let (held, bytes) = sharing.store(&mut request);
+            assert!(request.prefix.is_none() && bytes <= most_bytes, "{bytes} bytes");
+            assert_eq!(held.prefix().map(|own| own.blocks.to_vec()).unwrap_or_default(), blocks);
+        };
+        check("a", (0..1000).collect(), 9_000);
+        check("a", (0..1010).collect(), 800);
+        check("a", (0..500).chain(9_000..9_600).collect(), 6_500);
+        check("b", (0..1000).collect(), 9_000);
+        check("a", vec![], 0);
     }
 }

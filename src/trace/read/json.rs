@@ -10,8 +10,8 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visi
 use serde_json::value::RawValue;
 
 use super::error::{Fault, shorten};
-use super::number::token_count;
-use super::plain::Scan;
+use super::number::{TimeUnit, float_time_ns, token_count};
+use crate::json_scan::Scan;
 
 /// Names of unknown keys that are remembered; a hostile file must not fill memory with them.
 const UNKNOWN_LIMIT: usize = 64;
@@ -25,20 +25,38 @@ pub(super) fn read_object<'a, const N: usize>(
     names: &[&str; N],
     unknown: &mut Vec<String>,
 ) -> Result<Slots<'a, N>, Fault> {
+    let mut slots = [None; N];
+    read_slots(line, names, &mut slots, unknown)?;
+    Ok(slots)
+}
+
+/// Reads one object into as many empty slots as there are names.
+pub(super) fn read_slots<'a>(
+    line: &'a [u8],
+    names: &[&str],
+    slots: &mut [Option<&'a str>],
+    unknown: &mut Vec<String>,
+) -> Result<(), Fault> {
     let text = std::str::from_utf8(line).map_err(|error| {
         Fault::row(format!("byte {} is not UTF-8; save the file as UTF-8", error.valid_up_to() + 1))
     })?;
     let mut json = serde_json::Deserializer::from_str(text);
-    let slots = (&mut json).deserialize_map(ObjectVisitor { names, unknown });
-    slots.and_then(|slots| json.end().map(|()| slots)).map_err(|error| syntax_fault(line, &error))
+    let read = (&mut json).deserialize_map(ObjectVisitor { names, slots, unknown });
+    read.and_then(|()| json.end()).map_err(|error| syntax_fault(line, &error))
+}
+
+/// What `serde_json` found, without the place that it adds.
+fn problem_of(error: &serde_json::Error) -> String {
+    let mut message = error.to_string();
+    message.truncate(message.find(" at line ").unwrap_or(message.len()));
+    message
 }
 
 /// Says what `serde_json` found, where, and what stands there.
 fn syntax_fault(line: &[u8], error: &serde_json::Error) -> Fault {
-    let message = error.to_string();
-    let what = message.split(" at line ").next().unwrap_or(&message);
+    let what = problem_of(error);
     if error.is_data() {
-        return Fault::row(what.to_owned());
+        return Fault::row(what);
     }
     let at = error.column().saturating_sub(1).min(line.len());
     let near = &line[at..];
@@ -53,47 +71,46 @@ fn syntax_fault(line: &[u8], error: &serde_json::Error) -> Fault {
     Fault::row(format!("no valid JSON at byte {} (`{}`): {what}; {remedy}", at + 1, shorten(near)))
 }
 
-struct ObjectVisitor<'n, const N: usize> {
-    names: &'n [&'n str; N],
+struct ObjectVisitor<'n, 'de> {
+    names: &'n [&'n str],
+    slots: &'n mut [Option<&'de str>],
     unknown: &'n mut Vec<String>,
 }
 
-impl<'de, const N: usize> Visitor<'de> for ObjectVisitor<'_, N> {
-    type Value = Slots<'de, N>;
+impl<'de> Visitor<'de> for ObjectVisitor<'_, 'de> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("one JSON object on the line")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut slots = [None; N];
-        let mut seen = [false; N];
-        while let Some(known) =
-            map.next_key_seed(KeySeed { names: self.names, unknown: &mut *self.unknown })?
-        {
-            let Some(slot) = known else {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { names, slots, unknown } = self;
+        while let Some(known) = map.next_key_seed(KeySeed { names, unknown: &mut *unknown })? {
+            let Some(place) = known else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
-            if seen[slot] {
-                let name = self.names[slot];
+            if slots[place].is_some() {
+                let name = names[place];
                 return Err(de::Error::custom(format_args!("key `{name}` stands twice; keep one")));
             }
-            seen[slot] = true;
-            let value = map.next_value::<&'de RawValue>()?.get();
-            slots[slot] = (value != "null").then_some(value);
+            slots[place] = Some(map.next_value::<&'de RawValue>()?.get());
         }
-        Ok(slots)
+        for slot in slots {
+            *slot = slot.filter(|value| *value != "null");
+        }
+        Ok(())
     }
 }
 
 /// A key's place among the names, or `None` after noting that it is unknown.
-struct KeySeed<'n, const N: usize> {
-    names: &'n [&'n str; N],
+struct KeySeed<'n> {
+    names: &'n [&'n str],
     unknown: &'n mut Vec<String>,
 }
 
-impl<'de, const N: usize> DeserializeSeed<'de> for KeySeed<'_, N> {
+impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -101,7 +118,7 @@ impl<'de, const N: usize> DeserializeSeed<'de> for KeySeed<'_, N> {
     }
 }
 
-impl<const N: usize> Visitor<'_> for KeySeed<'_, N> {
+impl Visitor<'_> for KeySeed<'_> {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,10 +156,9 @@ pub(super) fn number_text<'a>(raw: &'a str, key: &str) -> Result<&'a [u8], Fault
 
 /// What `serde_json` found within a value, and where in it.
 pub(super) fn json_fault(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    let what = message.split(" at line ").next().unwrap_or(&message);
+    let what = problem_of(error);
     match (error.line(), error.column()) {
-        (0, _) => what.to_owned(),
+        (0, _) => what,
         (1, byte) => format!("{what} (byte {byte})"),
         (line, byte) => format!("{what} (its line {line}, byte {byte})"),
     }
@@ -191,10 +207,24 @@ impl<'a, const N: usize> JsonRow<'a, N> {
         Self::read(raw.as_bytes(), names, &mut Vec::new())
     }
 
+    /// The fault of a key that must be there.
+    pub(super) fn missing(&self, name: usize) -> Fault {
+        Fault::at(self.names[name], "the key is missing; every row needs it")
+    }
+
     /// The text of a number that must be there.
-    pub(super) fn number(&self, name: usize) -> Result<&'a [u8], Fault> {
-        self.number_if_any(name)?
-            .ok_or_else(|| Fault::at(self.names[name], "the key is missing; every row needs it"))
+    fn number(&self, name: usize) -> Result<&'a [u8], Fault> {
+        self.number_if_any(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    /// A time that must be there.
+    pub(super) fn time(&self, name: usize, unit: TimeUnit) -> Result<i64, Fault> {
+        let read = float_time_ns(self.number(name)?, unit);
+        read.map_err(|what| Fault::at(self.names[name], what))
+    }
+
+    pub(super) fn time_if_any(&self, name: usize, unit: TimeUnit) -> Result<Option<i64>, Fault> {
+        self.slots[name].map(|_| self.time(name, unit)).transpose()
     }
 
     pub(super) fn number_if_any(&self, name: usize) -> Result<Option<&'a [u8]>, Fault> {
@@ -211,10 +241,24 @@ impl<'a, const N: usize> JsonRow<'a, N> {
         self.number_if_any(name)?.map(count).transpose()
     }
 
+    /// Block ids that may be there.
+    pub(super) fn ids(&self, name: usize) -> Result<Option<Vec<u64>>, Fault> {
+        self.slots[name].map(|raw| id_list(raw, self.names[name])).transpose()
+    }
+
     /// A name that may be there.
     pub(super) fn word(&self, name: usize) -> Result<Option<Cow<'a, str>>, Fault> {
         self.slots[name].map(|raw| word(raw, self.names[name])).transpose().map(Option::flatten)
     }
+}
+
+/// An array or object as it was written, by the bracket that it has to begin with.
+pub(super) fn raw_value(raw: &str, opening: char, key: &str) -> Result<Box<RawValue>, Fault> {
+    if !raw.starts_with(opening) {
+        let kind = if opening == '[' { "array" } else { "object" };
+        return Err(Fault::at(key, format!("is no {kind}; write a JSON {kind}")));
+    }
+    RawValue::from_string(raw.to_owned()).map_err(|error| Fault::at(key, error.to_string()))
 }
 
 /// A list of block ids.
@@ -224,8 +268,7 @@ pub(super) fn id_list(raw: &str, key: &str) -> Result<Vec<u64>, Fault> {
         return Ok(ids);
     }
     serde_json::from_str(raw).map_err(|error| {
-        let message = error.to_string();
-        let what = message.split(" at line ").next().unwrap_or(&message);
+        let what = problem_of(&error);
         Fault::at(key, format!("{what}; write a list of whole numbers from 0 to 2^64 - 1"))
     })
 }

@@ -19,7 +19,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One line, without its line break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(super) struct TraceLine<'a> {
     /// The text, not yet known to be UTF-8.
     pub(super) bytes: &'a [u8],
     /// 1-based number in the (unpacked) file.
@@ -85,7 +85,7 @@ impl<R: Read> LineReader<R> {
     }
 
     /// The next line, or `None` at the end.
-    pub(super) fn next_line(&mut self) -> Result<Option<Line<'_>>, LineFault> {
+    pub(super) fn next_line(&mut self) -> Result<Option<TraceLine<'_>>, LineFault> {
         let (stop, whole) = loop {
             if let Some(found) = memchr::memchr(b'\n', &self.buffer[self.scanned..self.end]) {
                 break (self.scanned + found, true);
@@ -117,7 +117,7 @@ impl<R: Read> LineReader<R> {
         if offset == 0 {
             bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
         }
-        Ok(Some(Line { bytes, number: self.number, offset, whole }))
+        Ok(Some(TraceLine { bytes, number: self.number, offset, whole }))
     }
 
     /// Puts the line just handed out back, so that it comes again. Once only.

@@ -3,10 +3,12 @@
 //! Nothing is changed, dropped or doubted without one of these. They are words only: the numbers behind
 //! them are in [`Facts`].
 
+use super::facts::{Facts, TraceClock};
+use super::formats::Format;
+use super::options::{Failed, ReadOptions};
 use super::rows::Tally;
-use super::scan::{Facts, Scan, TraceClock};
+use super::scan::Scan;
 use super::unit_question::question;
-use super::{Failed, Format, ReadOptions};
 use crate::units::{NS_PER_MS, NS_PER_S, Nanos};
 
 /// Names listed in one line.
@@ -110,7 +112,7 @@ pub(super) fn of_options(format: Format, options: &ReadOptions) -> Vec<String> {
     if options.time_unit.is_some() && format.unit().is_none() {
         notices.push(format!("`--time-unit` is ignored: {format} rows hold dates"));
     }
-    if options.block_tok.is_some() && !format.has_blocks() {
+    if options.block_tok.is_some() && !format.definition().has_blocks {
         notices.push(format!("`--block-tok` is ignored: {format} rows hold no blocks"));
     }
     notices

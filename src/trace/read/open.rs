@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::error::{TraceError, shorten};
-use super::held::{Documents, files_of, read_folder};
+use super::documents::{Documents, files_of, read_folder};
+use super::error::TraceError;
+use super::formats::Format;
 use super::lines::LineReader;
-use super::order::SharedTally;
+use super::options::{Input, ReadOptions};
 use super::rows::{RowReader, first_line};
-use super::scan::scan;
-use super::sniff::{document_format, format_of, may_be_document};
+use super::scan::{clock_of, scan};
+use super::sniff::{document_format, format_of, may_be_document, unknown_format};
 use super::source::{Bytes, Identity, open_file, read_error, unpack};
-use super::trace::{Source, Trace, TraceFile};
-use super::{Format, Input, ReadOptions, notices};
+use super::trace::{RowSource, Trace, TraceFile};
 
 /// Bytes between two calls of a progress function.
 const PROGRESS_STEP_BYTES: u64 = 4 << 20;
@@ -57,19 +57,20 @@ fn open_path(
         return open_stream(Box::new(file), &name, options);
     }
     let identity = Identity::of(&metadata);
-    let (bytes, packing) = unpack(Box::new(file.take(identity.len_bytes)))
-        .map_err(|cause| TraceError::Open { file: name.to_string(), cause })?;
+    let (bytes, packing) = unpack(Box::new(file.take(identity.len_bytes)), &name)?;
     let mut lines = LineReader::new(bytes);
     let format = sniff(&mut lines, &name, options.format)?;
-    if format.is_whole() {
-        let mut documents = Documents::new(format, &options);
+    if let Some(mut documents) = Documents::new(format, &options) {
         documents.read(lines.into_rest(), &name)?;
         on_progress(identity.len_bytes, identity.len_bytes);
         return Trace::held(documents, format, options, &name);
     }
     let file = TraceFile { path, name, identity };
     if options.assume_sorted {
-        return open_unchecked(file, format, options);
+        // Rows are taken on trust: the first line is all that is looked at.
+        let reader = file.start(format, &options, Arc::default())?;
+        let (ignored, clock) = (reader.format().ignored(), clock_of(reader.format()));
+        return Ok(Trace::unseen(RowSource::File(file), format, options, &ignored, clock));
     }
     let read_bytes = Arc::new(AtomicU64::new(0));
     let start = || {
@@ -77,37 +78,17 @@ fn open_path(
         file.start(format, &options, Arc::clone(&read_bytes))
     };
     let total_bytes = identity.len_bytes;
-    let mut said_bytes = 0;
+    let mut reported_bytes = 0;
     let mut on_row = || {
         let now_bytes = read_bytes.load(Ordering::Relaxed);
-        if now_bytes.abs_diff(said_bytes) >= PROGRESS_STEP_BYTES {
-            said_bytes = now_bytes;
+        if now_bytes.abs_diff(reported_bytes) >= PROGRESS_STEP_BYTES {
+            reported_bytes = now_bytes;
             on_progress(now_bytes, total_bytes);
         }
     };
     let scan = scan(&start, format, options.failed, packing, &mut on_row)?;
     on_progress(total_bytes, total_bytes);
-    Ok(Trace {
-        format,
-        notices: notices::of_scan(&scan, format, &options),
-        source: Source::File(file),
-        clock: scan.facts.clock,
-        facts: Some(scan.facts),
-        zero_ns: Some(scan.zero_ns),
-        order: scan.order,
-        tally: SharedTally::default(),
-        options,
-    })
-}
-
-/// A file whose rows are taken on trust: its first line is all that is looked at.
-fn open_unchecked(
-    file: TraceFile,
-    format: Format,
-    options: ReadOptions,
-) -> Result<Trace, TraceError> {
-    let reader = file.start(format, &options, Arc::default())?;
-    Ok(Trace::unseen(Source::File(file), format, options, reader.format()))
+    Ok(Trace::scanned(RowSource::File(file), format, options, scan))
 }
 
 /// Anything that can be read once only.
@@ -117,43 +98,43 @@ pub(super) fn open_stream(
     options: ReadOptions,
 ) -> Result<Trace, TraceError> {
     let name: Arc<str> = name.into();
-    let (bytes, _) =
-        unpack(raw).map_err(|cause| TraceError::Open { file: name.to_string(), cause })?;
+    let (bytes, _) = unpack(raw, &name)?;
     let mut lines = LineReader::new(bytes);
     let format = sniff(&mut lines, &name, options.format)?;
-    if format.is_whole() {
-        let mut documents = Documents::new(format, &options);
+    if let Some(mut documents) = Documents::new(format, &options) {
         documents.read(lines.into_rest(), &name)?;
         return Trace::held(documents, format, options, &name);
     }
     let reader = RowReader::start(lines, format, &options, Arc::clone(&name))?;
-    let mut trace = Trace::unseen(
-        Source::Stream { name: Arc::clone(&name), reader: Mutex::new(None) },
-        format,
-        options,
-        reader.format(),
-    );
-    trace.source = Source::Stream { name, reader: Mutex::new(Some(Box::new(reader))) };
-    Ok(trace)
+    let (ignored, clock) = (reader.format().ignored(), clock_of(reader.format()));
+    let source = RowSource::Stream { name, reader: Mutex::new(Some(Box::new(reader))) };
+    Ok(Trace::unseen(source, format, options, &ignored, clock))
 }
 
-/// A folder of sessions, a file each.
 fn open_folder(path: &Path, name: &str, options: ReadOptions) -> Result<Trace, TraceError> {
+    let (format, mut documents, files) = folder(path, name, &options)?;
+    read_folder(&files, &mut documents)?;
+    Trace::held(documents, format, options, name)
+}
+
+/// A folder of sessions, a file each: their format by the first, and the files.
+pub(super) fn folder(
+    path: &Path,
+    name: &str,
+    options: &ReadOptions,
+) -> Result<(Format, Documents, Vec<PathBuf>), TraceError> {
     let files = files_of(path, name)?;
     let first = files[0].display().to_string();
     let (file, _) = open_file(&files[0], &first)?;
-    let (bytes, _) =
-        unpack(Box::new(file)).map_err(|cause| TraceError::Open { file: first.clone(), cause })?;
+    let (bytes, _) = unpack(Box::new(file), &first)?;
     let format = sniff(&mut LineReader::new(bytes), &first, options.format)?;
-    if !format.is_whole() {
+    let Some(documents) = Documents::new(format, options) else {
         let cause = std::io::Error::other(format!(
             "it is a folder of {format} files; name the trace file inside it"
         ));
         return Err(TraceError::Open { file: name.to_owned(), cause });
-    }
-    let mut documents = Documents::new(format, &options);
-    read_folder(&files, &mut documents)?;
-    Trace::held(documents, format, options, name)
+    };
+    Ok((format, documents, files))
 }
 
 /// The format by the first line, which is put back.
@@ -181,5 +162,5 @@ pub(super) fn sniff<R: Read>(
             return Ok(format);
         }
     }
-    Err(TraceError::UnknownFormat { file: name.to_owned(), seen: shorten(&first), hint })
+    Err(unknown_format(name, &first, hint))
 }

@@ -8,16 +8,15 @@ use std::fs::File;
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 
-use super::Failed;
 use super::error::TraceError;
-use super::rows::{Row, RowReader, Tally, trace_time};
+use super::options::Failed;
+use super::row::trace_time;
+use super::rows::{RowReader, Tally};
 use crate::trace::Request;
 use crate::units::Nanos;
 
 /// Memory for an index: 89 million rows.
 pub(super) const INDEX_LIMIT_BYTES: u64 = 2 << 30;
-/// Memory for whole rows.
-pub(super) const ROWS_LIMIT_BYTES: u64 = 1 << 30;
 
 /// One kept row of an unsorted file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,11 +92,8 @@ impl<R: Read> Streamed<R> {
             return Ok(Some(row.request));
         }
         if self.tally.rows_read == 0 {
-            if self.reader.skipped() > 0 {
-                let rows = self.reader.skipped();
-                return Err(TraceError::NoRequests { file: self.reader.name().to_owned(), rows });
-            }
-            return Err(TraceError::NoRows { file: self.reader.name().to_owned() });
+            let file = self.reader.name().to_owned();
+            return Err(TraceError::nothing_read(file, self.reader.skipped()));
         }
         Ok(None)
     }
@@ -191,18 +187,4 @@ pub(super) fn sort_in_memory<R: Read>(
     // Stable: rows of equal time keep the order of the file.
     requests.sort_by_key(|request| request.at);
     Ok(requests)
-}
-
-/// About what a row holds in memory, for the limit.
-pub(super) fn memory_bytes(row: &Row) -> u64 {
-    let request = &row.request;
-    let words = request.session.as_ref().map_or(0, |name| name.len() + 16);
-    let blocks = request.prefix.as_ref().map_or(0, |prefix| size_of_val(&*prefix.blocks) + 32);
-    let content = request.content.as_ref().map_or(0, |content| {
-        let prompt = content.prompt.as_ref().map_or(0, String::len);
-        let raw = [&content.messages, &content.body];
-        let raw: usize = raw.into_iter().flatten().map(|raw| raw.get().len()).sum();
-        prompt + raw + 64
-    });
-    (size_of::<Request>() + words + blocks + content) as u64
 }

@@ -6,73 +6,15 @@
 use std::io::{Read, Seek};
 use std::sync::Arc;
 
-use super::azure::Azure;
-use super::bailian::{self, Bailian};
-use super::blocks::Fit;
-use super::burstgpt::BurstGpt;
-use super::dynamo::Dynamo;
 use super::error::{Fault, TraceError};
-use super::lengths::Lengths;
+use super::formats::Format;
 use super::lines::LineReader;
-use super::litellm::LiteLlm;
-use super::mooncake::{self, Mooncake};
-use super::native::{NativeCsv, NativeJson};
-use super::ragpulse::RagPulse;
-use super::sglang::SgLang;
-use super::sniff::{Dress, dress};
+use super::number::TimeUnit;
+use super::options::{Failed, ReadOptions};
+use super::reader::{Opening, ReadRow, Reader};
+use super::row::Row;
+use super::sniff::syntax_of;
 use super::source::line_error;
-use super::tracelab::{self, Replay, Rounds};
-use super::{Failed, Format, ReadOptions, TimeUnit};
-use crate::trace::Request;
-use crate::units::Nanos;
-
-/// What a format's reader makes of one line: lengths as written, `row` and `at` still unset.
-#[derive(Debug)]
-pub(super) struct Parsed {
-    /// Time on the file's own scale.
-    pub(super) at_ns: i64,
-    pub(super) request: Request,
-}
-
-/// A row in its place.
-#[derive(Debug)]
-pub(super) struct Row {
-    /// Time on the file's own scale.
-    pub(super) at_ns: i64,
-    pub(super) line: u64,
-    /// Where its line starts.
-    pub(super) offset: u64,
-    pub(super) request: Request,
-}
-
-/// What a format makes of its lines.
-pub(super) trait ReadRow: Send {
-    /// Reads one line; `None` where it is no request.
-    fn read(&mut self, line: &[u8]) -> Result<Option<Parsed>, Fault>;
-
-    /// Columns or keys met so far that are not replayed.
-    fn ignored(&self) -> Vec<String>;
-
-    /// What else should be known of the rows read so far, a line each.
-    fn remarks(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Whether a row may depend on lines before it, so that none can be read by itself.
-    fn leans(&self) -> bool {
-        false
-    }
-
-    /// Whether rows have times at all.
-    fn has_times(&self) -> bool {
-        true
-    }
-
-    /// Whether times of all rows count from one origin, and not each session's from its own start.
-    fn has_common_clock(&self) -> bool {
-        true
-    }
-}
 
 /// Reads rows of one format from lines.
 pub(super) struct RowReader<R> {
@@ -95,10 +37,19 @@ impl<R: Read> RowReader<R> {
             Some((first, number)) => (first.to_vec(), number),
             None => return Err(TraceError::Empty { file: name.to_string() }),
         };
-        let (first, number) = (&first.0[..], first.1);
-        let dress = dress(first);
-        let parser = parser(format, dress, first, options, &name, number)?;
-        if !has_header(format, dress) {
+        let (definition, syntax) = (format.definition(), syntax_of(&first.0));
+        let Reader::Rows(new) = definition.reader else {
+            unreachable!("a format of documents is opened as one");
+        };
+        let parser = new(&Opening {
+            first: &first.0,
+            line: first.1,
+            file: &name,
+            syntax,
+            unit: options.time_unit.or(definition.unit).unwrap_or(TimeUnit::S),
+            block_tok: options.block_tok,
+        })?;
+        if !definition.has_header(syntax) {
             lines.unread();
         }
         Ok(Self { lines, parser, name, next_row: 0, skipped: 0 })
@@ -176,52 +127,6 @@ impl<R: Read + Seek> RowReader<R> {
     }
 }
 
-/// Whether the first line is a header.
-fn has_header(format: Format, dress: Dress) -> bool {
-    match format {
-        Format::Azure | Format::BurstGpt | Format::Lengths | Format::TraceLabReplay => true,
-        Format::Native | Format::LiteLlm => dress == Dress::Csv,
-        _ => false,
-    }
-}
-
-/// The reader of a format, which gets the first line where that is a header.
-fn parser(
-    format: Format,
-    dress: Dress,
-    first: &[u8],
-    options: &ReadOptions,
-    file: &str,
-    line: u64,
-) -> Result<Box<dyn ReadRow>, TraceError> {
-    let unit = options.time_unit.or(format.unit()).unwrap_or(TimeUnit::S);
-    let block_tok = options.block_tok;
-    let mooncake = |usual: u32, fit| Mooncake::new(unit, block_tok.unwrap_or(usual), fit);
-    Ok(match format {
-        Format::Azure => Box::new(Azure::new(first, file, line)?),
-        Format::BurstGpt => Box::new(BurstGpt::new(first, file, line, unit)?),
-        Format::Lengths => Box::new(Lengths::new(first, file, line, unit)?),
-        Format::Mooncake => Box::new(mooncake(mooncake::BLOCK_TOK, Fit::Partial)),
-        Format::TimedTrace => Box::new(mooncake(bailian::BLOCK_TOK, Fit::Either)),
-        Format::Bailian => Box::new(Bailian::new(unit, block_tok.unwrap_or(bailian::BLOCK_TOK))),
-        Format::RagPulse => Box::new(RagPulse::new(unit, block_tok)),
-        Format::TraceLab => Box::new(Rounds::new(block_tok.unwrap_or(tracelab::BLOCK_TOK))),
-        Format::TraceLabReplay => {
-            let block_tok = block_tok.unwrap_or(tracelab::BLOCK_TOK);
-            Box::new(Replay::new(first, file, line, unit, block_tok)?)
-        }
-        Format::LiteLlm if dress == Dress::Csv => Box::new(LiteLlm::csv(first, file, line)?),
-        Format::LiteLlm => Box::new(LiteLlm::json()),
-        Format::Dynamo => Box::new(Dynamo::new(unit, block_tok)),
-        Format::SgLang => Box::new(SgLang::default()),
-        Format::Native if dress == Dress::Csv => {
-            Box::new(NativeCsv::new(first, file, line, unit, block_tok)?)
-        }
-        // Those that are read as a whole never come here.
-        Format::Native | Format::Weka | Format::Otel => Box::new(NativeJson::new(unit, block_tok)),
-    })
-}
-
 /// Tokens of the longest prompt or completion that is read: ten times the longest context of any
 /// model, and 60 MB of words.
 const LIMIT_TOK: u32 = 10_000_000;
@@ -291,9 +196,4 @@ impl Tally {
         }
         true
     }
-}
-
-/// Trace time of a file time. `zero_ns` is never later where the caller kept its promise.
-pub(super) fn trace_time(at_ns: i64, zero_ns: i64) -> Nanos {
-    Nanos(at_ns.saturating_sub(zero_ns).max(0).unsigned_abs())
 }

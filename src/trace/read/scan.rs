@@ -6,60 +6,18 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use super::documents::Whole;
 use super::error::TraceError;
-use super::held::Whole;
-use super::order::{Entry, INDEX_LIMIT_BYTES, Order, ROWS_LIMIT_BYTES, memory_bytes};
-use super::rows::{ReadRow, Row, RowReader, Tally, trace_time};
-use super::shared_blocks::Blocks;
+use super::facts::{Facts, Step, TraceClock};
+use super::formats::Format;
+use super::held::Blocks;
+use super::options::Failed;
+use super::order::{Entry, INDEX_LIMIT_BYTES, Order};
+use super::reader::ReadRow;
+use super::row::{ROWS_LIMIT_BYTES, Row, memory_bytes, trace_time};
+use super::rows::{RowReader, Tally};
 use super::source::Packing;
-use super::unit_question::Step;
-use super::{Failed, Format};
 use crate::trace::{OutputSum, Request};
-use crate::units::Nanos;
-
-/// What the validating pass found out about a whole file. Counts of kept rows unless said otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// Data rows in the file.
-    pub rows_read: u64,
-    /// Those of them that are no request: other events, calls of another kind.
-    pub rows_skipped: u64,
-    /// Rows that will be replayed.
-    pub rows_kept: u64,
-    /// Rows recorded with output 0, kept or dropped.
-    pub rows_failed: u64,
-    /// Rows whose prompt of 0 tokens was raised to 1.
-    pub rows_raised: u64,
-    /// Rows earlier than a row that stands before them in the file, which sorting moves.
-    pub rows_moved: u64,
-    /// Trace time of the earliest row.
-    pub first: Nanos,
-    /// Trace time of the latest row.
-    pub last: Nanos,
-    /// Sum of prompt lengths.
-    pub input_tok: u64,
-    /// Sum of completion lengths.
-    pub output: OutputSum,
-    /// Number of different times. Far below `rows_kept` where the recorder rounded them.
-    pub distinct_times: u64,
-    /// The largest step that all times are whole multiples of, counted from the first; 0 where all are
-    /// equal.
-    pub time_step: Nanos,
-    /// Whose clock the times are of.
-    pub clock: TraceClock,
-}
-
-/// Whose clock a trace's times are of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TraceClock {
-    /// One for all rows.
-    #[default]
-    Common,
-    /// Each session counts from its own start, and nothing says when that was.
-    PerSession,
-    /// Rows have no times.
-    Absent,
-}
 
 /// Facts, and what later passes need.
 #[derive(Debug)]
@@ -73,6 +31,7 @@ pub(super) struct Scan {
 }
 
 /// Sums over one pass.
+#[derive(Default)]
 struct Sums {
     tally: Tally,
     kept: u64,
@@ -91,19 +50,8 @@ struct Sums {
 
 impl Sums {
     fn new() -> Self {
-        Self {
-            tally: Tally::default(),
-            kept: 0,
-            moved: 0,
-            input_tok: 0,
-            output: OutputSum::default(),
-            distinct: 0,
-            step: Step::default(),
-            memory_bytes: 0,
-            earliest_ns: i64::MAX,
-            first_ns: i64::MAX,
-            latest_ns: i64::MIN,
-        }
+        let (earliest_ns, first_ns, latest_ns) = (i64::MAX, i64::MAX, i64::MIN);
+        Self { earliest_ns, first_ns, latest_ns, ..Self::default() }
     }
 
     /// Counts a row, and gives it back where it is kept.
@@ -127,11 +75,8 @@ impl Sums {
     /// Refuses a trace that has nothing to replay.
     fn check_kept(&self, skipped: u64, file: impl FnOnce() -> String) -> Result<(), TraceError> {
         let rows = self.tally.rows_read;
-        if rows == 0 && skipped > 0 {
-            return Err(TraceError::NoRequests { file: file(), rows: skipped });
-        }
         if rows == 0 {
-            return Err(TraceError::NoRows { file: file() });
+            return Err(TraceError::nothing_read(file(), skipped));
         }
         if self.kept == 0 {
             return Err(TraceError::NothingKept { file: file(), rows });
@@ -141,7 +86,7 @@ impl Sums {
 
     /// Formats with an origin of their own keep it; the others count from wherever their clocks began.
     fn zero_ns(&self, format: Format) -> i64 {
-        if format.has_own_zero() { 0 } else { self.earliest_ns }
+        if format.definition().has_own_zero { 0 } else { self.earliest_ns }
     }
 
     fn facts(&self, zero_ns: i64, skipped: u64, clock: TraceClock) -> Facts {
@@ -178,14 +123,15 @@ pub(super) fn scan<R: Read>(
         on_row();
     }
     let (skipped, about) = (reader.skipped(), reader.format());
-    let (ignored, remarks, leans) = (about.ignored(), about.remarks(), about.leans());
+    let (ignored, remarks, needs_earlier_rows) =
+        (about.ignored(), about.remarks(), about.needs_earlier_rows());
     let clock = clock_of(about);
     let file = || reader.name().to_owned();
     sums.check_kept(skipped, file)?;
     let mut order = Order::AsWritten;
     if sums.moved > 0 {
-        let seekable = packing == Packing::Plain && !leans;
-        check_memory(&sums, packing, leans, file())?;
+        let seekable = packing == Packing::Plain && !needs_earlier_rows;
+        check_memory(&sums, packing, needs_earlier_rows, file())?;
         let index = build_index(open()?, failed, sums.kept, on_row)?;
         sums.distinct = index.chunk_by(|a, b| a.at_ns == b.at_ns).count() as u64;
         order = if seekable { Order::Index(Arc::new(index)) } else { Order::InMemory };
@@ -212,15 +158,15 @@ pub(super) fn settle(
     failed: Failed,
     name: &str,
 ) -> Result<(Scan, Vec<(Request, Blocks)>), TraceError> {
-    let Whole { taken, remarks, has_common_clock } = whole;
+    let Whole { held, remarks, has_common_clock } = whole;
     let mut sums = Sums::new();
-    let mut rows = Vec::with_capacity(taken.rows.len());
-    for (row, blocks) in taken.rows {
+    let mut rows = Vec::with_capacity(held.rows.len());
+    for (row, blocks) in held.rows {
         if let Some(row) = sums.add(row, failed) {
             rows.push((row.at_ns, row.request, blocks));
         }
     }
-    sums.check_kept(taken.skipped, || name.to_owned())?;
+    sums.check_kept(held.skipped, || name.to_owned())?;
     // Stable: rows of equal time keep the order of the file.
     rows.sort_by_key(|(at_ns, _, _)| *at_ns);
     sums.distinct = rows.chunk_by(|a, b| a.0 == b.0).count() as u64;
@@ -233,7 +179,7 @@ pub(super) fn settle(
         // Sessions stand one after the other in their files; that says nothing of their order.
         sums.moved = 0;
     }
-    let facts = sums.facts(zero_ns, taken.skipped, clock);
+    let facts = sums.facts(zero_ns, held.skipped, clock);
     let first_raised_line = sums.tally.first_raised_line;
     let ignored = Vec::new();
     let order = Order::AsWritten;
@@ -244,12 +190,12 @@ pub(super) fn settle(
 fn check_memory(
     sums: &Sums,
     packing: Packing,
-    leans: bool,
+    needs_earlier_rows: bool,
     file: String,
 ) -> Result<(), TraceError> {
     let index_bytes = sums.kept * size_of::<Entry>() as u64;
     let (what, need_bytes, limit_bytes, remedy) = match packing {
-        _ if leans => (
+        _ if needs_earlier_rows => (
             "rows that lean on those before them",
             sums.memory_bytes + index_bytes,
             ROWS_LIMIT_BYTES,

@@ -4,27 +4,22 @@
 //! rows have Mooncake's, but seconds for milliseconds and blocks of 16 for 512), so what a format alone
 //! has is looked for first; what is merely close is refused rather than guessed at.
 
-use super::Format;
-use super::fields::Fields;
-use super::json::read_object;
-
-/// How the rows of a format are written down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dress {
-    Csv,
-    Json,
-}
+use super::error::{TraceError, shorten};
+use super::formats::{FORMATS, Format};
+use super::json::read_slots;
+use super::reader::{Reader, Syntax};
+use super::table::Fields;
 
 /// JSON lines begin with a brace; nothing else that is known does.
-pub(super) fn dress(first: &[u8]) -> Dress {
-    if first.trim_ascii_start().first() == Some(&b'{') { Dress::Json } else { Dress::Csv }
+pub(super) fn syntax_of(first: &[u8]) -> Syntax {
+    if first.trim_ascii_start().first() == Some(&b'{') { Syntax::Json } else { Syntax::Csv }
 }
 
 /// The format of a file by its first line that is not blank, or a hint at what it is instead.
 pub(super) fn format_of(first: &[u8]) -> Result<Format, String> {
-    match dress(first) {
-        Dress::Json => json_format(first),
-        Dress::Csv => csv_format(first),
+    match syntax_of(first) {
+        Syntax::Json => json_format(first),
+        Syntax::Csv => csv_format(first),
     }
 }
 
@@ -33,68 +28,60 @@ pub(super) fn may_be_document(first: &[u8]) -> bool {
     matches!(first.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
-const JSON_KEYS: [&str; 24] = [
-    "at_s",
-    "input_tok",
-    "timestamp",
-    "input_length",
-    "output_length",
-    "chat_id",
-    "parent_chat_id",
-    "hash_ids",
-    "requests",
-    "hash_id_scope",
-    "round_index",
-    "input_tokens_total",
-    "spans",
-    "resourceSpans",
-    "attributes",
-    "schema",
-    "event_type",
-    "startTime",
-    "prompt_tokens",
-    "event",
-    "rid",
-    "session_id",
-    "text_input",
-    "payload",
-];
+/// The first format of a syntax all of one of whose sets of signs are there. What a format alone has comes
+/// before what several share.
+fn recognise(syntax: Syntax, is_there: impl Fn(&str) -> bool) -> Option<Format> {
+    let mut known: Vec<_> =
+        FORMATS.into_iter().filter(|(_, own)| own.syntaxes.contains(&syntax)).collect();
+    known.sort_by_key(|(_, own)| own.shares_signs);
+    let recognised = known.into_iter().find(|(_, own)| has_any_set(own.signs, &is_there));
+    recognised.map(|(format, _)| format)
+}
+
+fn has_any_set(sets: &[&[&str]], is_there: impl Fn(&str) -> bool) -> bool {
+    sets.iter().any(|set| set.iter().all(|sign| is_there(sign)))
+}
 
 fn json_format(first: &[u8]) -> Result<Format, String> {
-    let slots = read_object(first, &JSON_KEYS, &mut Vec::new())
+    let key_of = |sign: &'static str| sign.split_once('=').map_or(sign, |(key, _)| key);
+    let signs = FORMATS.iter().flat_map(|(_, own)| own.signs.iter().copied().flatten());
+    let mut keys: Vec<&str> = signs.map(|sign| key_of(sign)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let mut slots = vec![None; keys.len()];
+    read_slots(first, &keys, &mut slots, &mut Vec::new())
         .map_err(|fault| format!(" ({})", fault.problem))?;
-    let value = |key: &str| JSON_KEYS.iter().position(|name| *name == key).and_then(|at| slots[at]);
-    let has = |key: &str| value(key).is_some();
-    let is_dynamo = value("schema").is_some_and(|schema| schema.starts_with("\"dynamo.request"));
-    // What a format alone has comes before what several share. Of two lengths one may be what is wrong
-    // with the row; then its reader says so.
-    let known = [
-        (has("at_s") || has("input_tok"), Format::Native),
-        (has("chat_id") || has("parent_chat_id"), Format::Bailian),
-        (value("hash_ids").is_some_and(|ids| ids.starts_with('{')), Format::RagPulse),
-        (has("requests") && has("hash_id_scope"), Format::Weka),
-        (has("round_index") && has("input_tokens_total"), Format::TraceLab),
-        (has("spans") || has("resourceSpans") || has("attributes"), Format::Otel),
-        (is_dynamo, Format::Dynamo),
-        (has("event") && has("rid"), Format::SgLang),
-        (has("startTime") && has("prompt_tokens"), Format::LiteLlm),
-        (has("timestamp") && (has("input_length") || has("output_length")), Format::Mooncake),
-        (has("session_id") && (has("text_input") || has("payload")), Format::Mooncake),
-        (has("timestamp") && (has("text_input") || has("payload")), Format::Mooncake),
-    ];
-    known.iter().find(|(is, _)| *is).map(|(_, format)| *format).ok_or_else(String::new)
+    // Of two lengths one may be what is wrong with the row; then its reader says so.
+    let is_there = |sign: &str| {
+        let (key, start) = sign.split_once('=').unwrap_or((sign, ""));
+        let place = keys.binary_search(&key).ok();
+        place.and_then(|place| slots[place]).is_some_and(|value| value.starts_with(start))
+    };
+    recognise(Syntax::Json, is_there).ok_or_else(String::new)
 }
 
 /// The format of a document that is spread over lines, by its beginning.
 pub(super) fn document_format(ahead: &[u8]) -> Option<Format> {
-    let has = |key: &str| {
-        let quoted = format!("\"{key}\"");
-        memchr::memmem::find(ahead, quoted.as_bytes()).is_some()
-    };
-    if has("resourceSpans") || has("spans") || has("gen_ai.operation.name") {
-        return Some(Format::Otel);
-    }
-    (has("hash_id_scope") || (has("hash_ids") && has("requests"))).then_some(Format::Weka)
+    let is_there =
+        |key: &str| memchr::memmem::find(ahead, format!("\"{key}\"").as_bytes()).is_some();
+    let recognised = FORMATS.iter().find(|(_, own)| match own.reader {
+        Reader::Documents { signs, .. } => has_any_set(signs, is_there),
+        Reader::Rows(_) => false,
+    });
+    recognised.map(|(format, _)| *format)
+}
+
+/// The error for content of no format, with all that is known.
+pub(super) fn unknown_format(file: &str, first: &[u8], hint: String) -> TraceError {
+    let recognised = FORMATS.iter().filter(|(_, own)| !own.signs.is_empty());
+    let names: Vec<String> =
+        recognised.map(|(_, own)| format!("{}{}", own.name, own.looks)).collect();
+    let (last, others) = names.split_last().expect("some format has signs");
+    let known = format!(
+        "known are {} and {last}, each also as .gz or .zst; `--format` overrules",
+        others.join(", ")
+    );
+    TraceError::UnknownFormat { file: file.to_owned(), seen: shorten(first), hint, known }
 }
 
 fn csv_format(first: &[u8]) -> Result<Format, String> {
@@ -107,16 +94,8 @@ fn csv_format(first: &[u8]) -> Result<Format, String> {
     }
     let has =
         |name: &str| (0..fields.len()).any(|place| fields.get(first, place) == name.as_bytes());
-    let known = [
-        (has("at_s") || has("input_tok"), Format::Native),
-        (has("TIMESTAMP") || has("ContextTokens"), Format::Azure),
-        (has("Request tokens") || has("Response tokens"), Format::BurstGpt),
-        (has("num_prefill_tokens") || has("num_decode_tokens"), Format::Lengths),
-        (has("round_idx") && has("prefix_len"), Format::TraceLabReplay),
-        (has("startTime") && has("prompt_tokens"), Format::LiteLlm),
-    ];
-    if let Some((_, format)) = known.iter().find(|(is, _)| *is) {
-        return Ok(*format);
+    if let Some(format) = recognise(Syntax::Csv, has) {
+        return Ok(format);
     }
     if first.first().is_some_and(u8::is_ascii_digit) {
         return Err(" (it looks like a row; a CSV file needs a header line)".to_owned());
@@ -140,15 +119,15 @@ fn binary_hint(first: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// As a file of these bytes is told.
-    fn told(bytes: &[u8]) -> Result<Format, String> {
+    /// The format of a file of these bytes.
+    fn sniffed(bytes: &[u8]) -> Result<Format, String> {
         format_of(bytes).or_else(|hint| document_format(bytes).ok_or(hint))
     }
 
     #[test]
     fn known_first_lines() {
         let check = |first: &str, expect| {
-            assert_eq!(told(first.as_bytes()), Ok(expect), "{first}");
+            assert_eq!(sniffed(first.as_bytes()), Ok(expect), "{first}");
         };
         check("TIMESTAMP,ContextTokens,GeneratedTokens", Format::Azure);
         check("TIMESTAMP,NumImages,ContextTokens,GeneratedTokens", Format::Azure);
@@ -193,7 +172,7 @@ mod tests {
     #[test]
     fn strangers_are_refused_with_a_hint() {
         let check = |first: &[u8], part: &str| {
-            let hint = told(first).unwrap_err();
+            let hint = sniffed(first).unwrap_err();
             assert!(hint.contains(part), "{hint}");
         };
         check(b"2023-11-16 18:17:03.9799600,4808,10", "needs a header");

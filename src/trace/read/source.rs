@@ -46,8 +46,19 @@ pub(super) fn open_file(path: &Path, name: &str) -> Result<(File, Metadata), Tra
     Ok((file, metadata))
 }
 
+/// The bytes of a file that is read whole; `None` where they are more than `limit_bytes`.
+pub fn read_whole(path: &Path, limit_bytes: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit_bytes + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= limit_bytes).then_some(bytes))
+}
+
 /// Looks at the first bytes and puts the right decompressor in front.
-pub(super) fn unpack(mut raw: Bytes) -> io::Result<(Bytes, Packing)> {
+pub(super) fn unpack(raw: Bytes, name: &str) -> Result<(Bytes, Packing), TraceError> {
+    unpacked(raw).map_err(|cause| TraceError::Open { file: name.to_owned(), cause })
+}
+
+fn unpacked(mut raw: Bytes) -> io::Result<(Bytes, Packing)> {
     let mut head = Vec::with_capacity(4);
     // One read may give fewer bytes on a pipe; `take` goes on until four or the end.
     raw.by_ref().take(4).read_to_end(&mut head)?;

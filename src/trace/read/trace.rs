@@ -3,22 +3,25 @@
 //! A regular file is read at least twice, so it is pinned by length and modification time; all else is a
 //! stream, read once, or held.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Take};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::documents::Documents;
 use super::error::TraceError;
-use super::held::{Documents, HeldRows};
+use super::facts::{Facts, TraceClock};
+use super::formats::Format;
+use super::held::{Blocks, HeldRows};
 use super::lines::LineReader;
+use super::notices;
+use super::options::ReadOptions;
 use super::order::{self, Indexed, Order, SharedTally, Streamed};
-use super::rows::{ReadRow, RowReader};
-use super::scan::{Facts, TraceClock, clock_of, settle};
-use super::shared_blocks::Blocks;
+use super::rows::RowReader;
+use super::scan::{Scan, settle};
 use super::source::{Bytes, Counted, Identity, open_file, unpack};
-use super::turns::Turns;
-use super::{Format, ReadOptions, notices};
 use crate::trace::Request;
 
 /// Rows in time order.
@@ -28,7 +31,7 @@ type Rows = Box<dyn Iterator<Item = Result<Request, TraceError>> + Send>;
 pub struct Trace {
     pub(super) format: Format,
     pub(super) options: ReadOptions,
-    pub(super) source: Source,
+    pub(super) source: RowSource,
     pub(super) facts: Option<Facts>,
     pub(super) clock: TraceClock,
     pub(super) notices: Vec<String>,
@@ -38,7 +41,7 @@ pub struct Trace {
     pub(super) tally: SharedTally,
 }
 
-pub(super) enum Source {
+pub(super) enum RowSource {
     File(TraceFile),
     Stream { name: Arc<str>, reader: Mutex<Option<Box<RowReader<Bytes>>>> },
     Held(Arc<Vec<(Request, Blocks)>>),
@@ -68,8 +71,7 @@ impl TraceFile {
         read_bytes: Arc<AtomicU64>,
     ) -> Result<RowReader<Bytes>, TraceError> {
         let file: Take<File> = self.reopen()?.take(self.identity.len_bytes);
-        let (bytes, _) = unpack(Box::new(Counted::new(file, read_bytes)))
-            .map_err(|cause| TraceError::Open { file: self.name.to_string(), cause })?;
+        let (bytes, _) = unpack(Box::new(Counted::new(file, read_bytes)), &self.name)?;
         RowReader::start(LineReader::new(bytes), format, options, Arc::clone(&self.name))
     }
 }
@@ -83,36 +85,47 @@ impl Trace {
         name: &str,
     ) -> Result<Self, TraceError> {
         let (scan, rows) = settle(documents.finish(), format, options.failed, name)?;
-        Ok(Self {
+        Ok(Self::scanned(RowSource::Held(Arc::new(rows)), format, options, scan))
+    }
+
+    /// A trace all of whose rows were looked at.
+    pub(super) fn scanned(
+        source: RowSource,
+        format: Format,
+        options: ReadOptions,
+        scan: Scan,
+    ) -> Self {
+        Self {
             format,
             notices: notices::of_scan(&scan, format, &options),
-            source: Source::Held(Arc::new(rows)),
+            source,
             clock: scan.facts.clock,
             facts: Some(scan.facts),
             zero_ns: Some(scan.zero_ns),
-            order: Order::AsWritten,
+            order: scan.order,
             tally: SharedTally::default(),
             options,
-        })
+        }
     }
 
     /// A trace of which no row was looked at yet.
     pub(super) fn unseen(
-        source: Source,
+        source: RowSource,
         format: Format,
         options: ReadOptions,
-        about: &dyn ReadRow,
+        ignored: &[String],
+        clock: TraceClock,
     ) -> Self {
         let mut notices = notices::of_options(format, &options);
-        notices.extend(notices::of_ignored(&about.ignored(), format));
+        notices.extend(notices::of_ignored(ignored, format));
         Self {
             format,
             notices,
             source,
-            clock: clock_of(about),
+            clock,
             facts: None,
             // Some formats have a zero of their own; the others start with their first row.
-            zero_ns: format.has_own_zero().then_some(0),
+            zero_ns: format.definition().has_own_zero.then_some(0),
             order: Order::AsWritten,
             tally: SharedTally::default(),
             options,
@@ -159,16 +172,19 @@ impl Trace {
     /// file. Ends after the first error. A stream can be taken once.
     pub fn rows(&self) -> Result<Rows, TraceError> {
         let rows = self.rows_as_recorded()?;
-        Ok(if self.format.wants_turns() { Box::new(Turns::new(rows)) } else { rows })
+        if !self.format.definition().wants_turns {
+            return Ok(rows);
+        }
+        Ok(Box::new(TurnNumbering { rows, last: HashMap::new() }))
     }
 
     fn rows_as_recorded(&self) -> Result<Rows, TraceError> {
         let file = match &self.source {
-            Source::File(file) => file,
-            Source::Held(rows) => {
+            RowSource::File(file) => file,
+            RowSource::Held(rows) => {
                 return Ok(Box::new(HeldRows { rows: Arc::clone(rows), next: 0 }));
             }
-            Source::Stream { name, reader } => {
+            RowSource::Stream { name, reader } => {
                 let taken = reader.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let reader = taken.ok_or_else(|| TraceError::Taken { file: name.to_string() })?;
                 return Ok(self.streamed(*reader, order::STREAM_ORDER));
@@ -200,5 +216,29 @@ impl Trace {
     fn streamed(&self, reader: RowReader<Bytes>, why_not_sorted: &'static str) -> Rows {
         let tally = Arc::clone(&self.tally);
         Box::new(Streamed::new(reader, self.options.failed, self.zero_ns, why_not_sorted, tally))
+    }
+}
+
+/// Numbers the turns of sessions whose rows do not say them, in time order. Memory grows with the number of
+/// sessions, not with that of rows.
+struct TurnNumbering<I> {
+    rows: I,
+    last: HashMap<Arc<str>, u32>,
+}
+
+impl<I: Iterator<Item = Result<Request, TraceError>>> Iterator for TurnNumbering<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        let mut item = self.rows.next()?;
+        if let Ok(request) = &mut item
+            && request.turn.is_none()
+            && let Some(session) = &request.session
+        {
+            let last = self.last.entry(Arc::clone(session)).or_default();
+            *last = last.saturating_add(1);
+            request.turn = Some(*last);
+        }
+        Some(item)
     }
 }

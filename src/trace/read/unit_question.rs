@@ -5,9 +5,10 @@
 //! who names the unit is asked no more. Deliberately absent: a guess. No time is ever read in another unit
 //! than the format's or the one that was named.
 
-use super::scan::Facts;
-use super::{Format, TimeUnit};
-use crate::units::{NS_PER_MS, NS_PER_S, Nanos};
+use super::facts::Facts;
+use super::formats::Format;
+use super::number::TimeUnit;
+use crate::units::{NS_PER_MS, NS_PER_S};
 
 /// Rows from which on a rate says something.
 const LEAST_ROWS: u64 = 100;
@@ -23,33 +24,6 @@ const MOST_FILLED: f64 = 0.2;
 const LONGEST_GAP_S: f64 = 3_600.0;
 /// Mean gap at which whole seconds are odd in a format that writes fractions.
 const LONG_GAP_S: f64 = 10.0;
-
-/// The largest step that all times are whole multiples of, counted from the first.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Step {
-    origin_ns: Option<i64>,
-    /// 0 as long as all are equal.
-    step_ns: u64,
-}
-
-impl Step {
-    pub(super) fn add(&mut self, at_ns: i64) {
-        let mut apart = at_ns.abs_diff(*self.origin_ns.get_or_insert(at_ns));
-        if apart.is_multiple_of(self.step_ns) {
-            return;
-        }
-        // Euclid.
-        let mut step = self.step_ns;
-        while step > 0 {
-            (apart, step) = (step, apart % step);
-        }
-        self.step_ns = apart;
-    }
-
-    pub(super) fn span(self) -> Nanos {
-        Nanos(self.step_ns)
-    }
-}
 
 /// The question whether times are in another unit, where they are bare numbers read in `unit`.
 pub(super) fn question(facts: &Facts, format: Format, unit: TimeUnit) -> Option<String> {
@@ -123,6 +97,7 @@ fn too_slow(facts: &Facts, format: Format, span_s: f64, unit_ns: u64) -> Option<
 mod tests {
     use super::*;
     use crate::trace::OutputSum;
+    use crate::units::Nanos;
 
     fn facts(rows: u64, span: Nanos, step: Nanos, tok: u64) -> Facts {
         Facts {
@@ -134,22 +109,6 @@ mod tests {
             output: OutputSum { limited_tok: 0, natural_rows: rows },
             ..Facts::default()
         }
-    }
-
-    #[test]
-    fn steps_are_common_divisors() {
-        let step = |times: &[i64]| {
-            let mut step = Step::default();
-            for at in times {
-                step.add(*at);
-            }
-            step.span().0
-        };
-        assert_eq!(step(&[]), 0);
-        assert_eq!(step(&[7, 7]), 0);
-        assert_eq!(step(&[5, 3_005, 6_005, 5]), 3_000);
-        assert_eq!(step(&[3_005, 5, -5_995, 1_005]), 1_000);
-        assert_eq!(step(&[i64::MIN, i64::MAX]), u64::MAX);
     }
 
     #[test]

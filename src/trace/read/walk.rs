@@ -4,13 +4,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::documents::{Documents, read_folder};
 use super::error::TraceError;
-use super::held::{Documents, files_of, read_folder};
+use super::formats::Format;
 use super::lines::LineReader;
-use super::open::sniff;
+use super::open::{folder, sniff};
+use super::options::{Input, ReadOptions};
 use super::rows::RowReader;
 use super::source::{Bytes, open_file, unpack};
-use super::{Format, Input, ReadOptions};
 use crate::trace::Request;
 use crate::units::Nanos;
 
@@ -35,20 +36,18 @@ pub fn walk(
         Some(path) => {
             let (file, metadata) = open_file(path, &name)?;
             if metadata.is_dir() {
-                let format = options.format.unwrap_or(Format::Weka);
-                let mut documents = Documents::new(format, options);
-                let read = read_folder(&files_of(path, &name)?, &mut documents);
+                let (format, mut documents, files) = folder(path, &name, options)?;
+                let read = read_folder(&files, &mut documents);
                 hand_out(documents, read, on_row);
                 return Ok(format);
             }
             Box::new(file)
         }
     };
-    let (bytes, _) = unpack(raw).map_err(|cause| TraceError::Open { file: name.clone(), cause })?;
+    let (bytes, _) = unpack(raw, &name)?;
     let mut lines = LineReader::new(bytes);
     let format = sniff(&mut lines, &name, options.format)?;
-    if format.is_whole() {
-        let mut documents = Documents::new(format, options);
+    if let Some(mut documents) = Documents::new(format, options) {
         let read = documents.read(lines.into_rest(), &name);
         hand_out(documents, read, on_row);
         return Ok(format);
@@ -86,7 +85,7 @@ fn hand_out(
     read: Result<(), TraceError>,
     on_row: &mut dyn FnMut(Walked) -> ControlFlow<()>,
 ) {
-    let mut rows = documents.finish().taken.rows;
+    let mut rows = documents.finish().held.rows;
     rows.sort_by_key(|(row, _)| row.at_ns);
     for (mut row, blocks) in rows {
         row.request.prefix = blocks.prefix();

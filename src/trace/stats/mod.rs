@@ -71,9 +71,7 @@ impl Stats {
         self.natural_rows += u64::from(request.output_tok.is_none());
         self.sessions.add(request);
         self.reuse.add(request);
-        let content = request.content.as_deref();
-        self.worded +=
-            u64::from(content.is_some_and(|own| own.prompt.is_some() || own.messages.is_some()));
+        self.worded += u64::from(request.has_literal_prompt());
     }
 
     /// The figures, and what a picture is drawn from.

@@ -1,10 +1,10 @@
 //! Arrivals under envelopes and in bursts, against what is known of them.
 
-use super::super::keys::{Keys, Source};
+use super::super::keys::{Keys, TomlText};
 use super::*;
 
 fn read(text: &str) -> Result<Arrival, WorkloadError> {
-    let source = Source::new("x.toml", text);
+    let source = TomlText::new("x.toml", text);
     let table = toml::de::DeTable::parse(text).expect("TOML");
     Arrival::read(Keys::top(&source, table.get_ref()))
 }
@@ -60,7 +60,7 @@ fn a_curve_comes_from_a_file() {
         let toml =
             "process = \"constant\"\nrate = 1\n[envelope]\nkind = \"curve\"\nfile = \"curve.csv\"";
         let name = folder.path().join("w.toml").display().to_string();
-        let source = Source::new(&name, toml);
+        let source = TomlText::new(&name, toml);
         let table = toml::de::DeTable::parse(toml).expect("TOML");
         Arrival::read(Keys::top(&source, table.get_ref()))
     };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::super::WorkloadError;
 use super::super::keys::Keys;
 use super::super::normal::normal_quantile;
+use super::Unit;
 use super::mixture::Mixture;
-use super::zipf::Zipf;
-use super::{Unit, file, grid};
+use super::tables::{Zipf, interpolate, place, read_file, read_grid};
 
 /// What may stand behind `distribution =`.
 pub(super) const NAMES: [&str; 9] = [
@@ -60,8 +60,8 @@ impl Family {
             "uniform" => return Ok((uniform(keys, unit)?, false)),
             "lognormal" => lognormal(keys)?,
             "mixture" => Self::Mixture(Mixture::read(keys)?),
-            "quantiles" => Self::Quantiles(grid::read(keys, unit)?),
-            "empirical" => Self::Empirical(file::read(keys, unit)?),
+            "quantiles" => Self::Quantiles(read_grid(keys, unit)?),
+            "empirical" => Self::Empirical(read_file(keys, unit)?),
             "zipf" if unit.whole => return Ok((Self::Zipf(Zipf::read(keys, unit)?), false)),
             "exponential" => {
                 let mean = keys.need("mean", "write for example mean = 300")?;
@@ -85,8 +85,8 @@ impl Family {
             Self::WholeUniform(min, max) => min + libm::floor(u * (max - min + 1.0)),
             Self::Lognormal { mu, sigma } => libm::exp(mu + sigma * normal_quantile(u)),
             Self::Mixture(mixture) => mixture.at(u),
-            Self::Quantiles(points) => grid::interpolate(points, u),
-            Self::Empirical(values) => values[file::place(u, values.len())],
+            Self::Quantiles(points) => interpolate(points, u),
+            Self::Empirical(values) => values[place(u, values.len())],
             Self::Zipf(zipf) => zipf.at(u),
             Self::Exponential { mean } => -mean * libm::log1p(-u),
             Self::Geometric { scale } => libm::ceil(-scale * libm::log1p(-u)),

@@ -5,12 +5,10 @@
 //! samplers that reject, and any knowledge of what the value is for.
 
 mod family;
-mod file;
-mod grid;
 mod mixture;
+mod tables;
 #[cfg(test)]
 mod tests;
-mod zipf;
 
 use self::family::Family;
 use super::WorkloadError;

@@ -1,11 +1,11 @@
 //! Values of each family against what is known of them.
 
-use super::super::keys::{Keys, Source};
+use super::super::keys::{Keys, TomlText};
 use super::*;
 
 /// A distribution from its keys.
 fn read(text: &str, unit: Unit) -> Result<Distribution, WorkloadError> {
-    let source = Source::new("x.toml", text);
+    let source = TomlText::new("x.toml", text);
     let table = toml::de::DeTable::parse(text).expect("TOML");
     Distribution::read(Keys::top(&source, table.get_ref()), unit)
 }
@@ -76,7 +76,7 @@ fn a_files_values_are_all_alike() {
     let read = |keys: &str| {
         let text = format!("distribution = \"empirical\"\n{keys}");
         let name = folder.path().join("w.toml").display().to_string();
-        let source = Source::new(&name, &text);
+        let source = TomlText::new(&name, &text);
         let table = toml::de::DeTable::parse(&text).expect("TOML");
         Distribution::read(Keys::top(&source, table.get_ref()), TOKENS)
     };

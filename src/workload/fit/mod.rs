@@ -10,7 +10,6 @@
 mod arrivals;
 mod goodness;
 mod prefix;
-mod session_goodness;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -21,7 +20,7 @@ use std::collections::BTreeMap;
 use self::arrivals::Times;
 use self::goodness::Goodness;
 use self::prefix::Blocks;
-use self::sessions::{Turns, grouped};
+use self::sessions::{RecordedTurns, grouped};
 use self::text::Draft;
 use super::{Workload, WorkloadError};
 use crate::trace::Request;
@@ -78,7 +77,7 @@ const LEAST_SESSIONS: usize = 8;
 struct Sample {
     times: Times,
     blocks: Blocks,
-    turns: Turns,
+    turns: RecordedTurns,
     classes: BTreeMap<String, u64>,
     worded: u64,
 }
@@ -93,9 +92,7 @@ impl Sample {
         {
             *self.classes.entry(class.to_string()).or_default() += 1;
         }
-        let words = row.content.as_deref();
-        self.worded +=
-            u64::from(words.is_some_and(|own| own.prompt.is_some() || own.messages.is_some()));
+        self.worded += u64::from(row.has_literal_prompt());
     }
 }
 

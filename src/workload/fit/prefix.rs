@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::arrivals::logs;
-use super::sessions::Turns;
+use super::sessions::RecordedTurns;
 use crate::trace::Request;
 
 /// Blocks that are remembered.
@@ -78,7 +78,7 @@ impl Blocks {
     }
 
     /// `[prefix]`; empty where there is nothing to say.
-    pub(super) fn text(&self, turns: &Turns) -> String {
+    pub(super) fn text(&self, turns: &RecordedTurns) -> String {
         let Some(block_tok) = self.block_tok() else { return String::new() };
         if turns.are_there() {
             return self.text_beside_sessions(block_tok);

@@ -20,7 +20,7 @@ const FALLS_BACK: f64 = 0.9;
 
 /// A turn, as far as a fit needs it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
+pub(super) struct RecordedTurn {
     pub(super) input_tok: u32,
     /// Absent where no length was asked for.
     pub(super) output_tok: Option<u32>,
@@ -29,11 +29,11 @@ pub(super) struct Turn {
 }
 
 /// Turns of which each says what the one before said, and more.
-pub(super) type Stretch = Vec<Turn>;
+pub(super) type Stretch = Vec<RecordedTurn>;
 
 /// The turns of a trace.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct RecordedTurns {
     stretches: Vec<Stretch>,
     /// The stretch that each session is in.
     open: HashMap<Arc<str>, usize>,
@@ -44,7 +44,7 @@ pub(super) struct Turns {
     is_full: bool,
 }
 
-impl Turns {
+impl RecordedTurns {
     /// Takes a row, and tells whether a stretch begins with it.
     pub(super) fn add(&mut self, row: &Request) -> bool {
         if self.rows >= LIMIT_ROWS {
@@ -62,7 +62,7 @@ impl Turns {
         };
         match before {
             Some(stretch) if !falls(stretch) => {
-                stretch.push(Turn { input_tok, output_tok, think_ms: think });
+                stretch.push(RecordedTurn { input_tok, output_tok, think_ms: think });
                 self.later += 1;
                 self.thinks += u64::from(think.is_some());
                 false
@@ -72,7 +72,7 @@ impl Turns {
                 if let Some(session) = &row.session {
                     self.open.insert(Arc::clone(session), self.stretches.len());
                 }
-                self.stretches.push(vec![Turn { input_tok, output_tok, think_ms: None }]);
+                self.stretches.push(vec![RecordedTurn { input_tok, output_tok, think_ms: None }]);
                 true
             }
         }

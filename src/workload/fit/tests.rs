@@ -170,7 +170,7 @@ fn long_sessions_and_short_ones_become_classes() {
 
 #[test]
 fn a_session_is_cut_where_its_prompt_falls_back() {
-    let mut turns = Turns::default();
+    let mut turns = RecordedTurns::default();
     let mut starts = Vec::new();
     for (turn, input_tok) in [100, 300, 290, 120, 150].into_iter().enumerate() {
         let think = (turn > 0).then_some(crate::units::Nanos(5_000_000));

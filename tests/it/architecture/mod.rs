@@ -11,12 +11,14 @@ use circles::circles;
 use source::{Source, sources};
 
 /// Rooms that every other may name, and that name none but each other.
-const LEAVES: [&str; 3] = ["units", "columns", "redact"];
+const LEAVES: [&str; 5] = ["units", "columns", "json_scan", "random", "redact"];
 
 /// Room -> rooms that its files may name, beside the leaves.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("units", &[]),
     ("columns", &[]),
+    ("json_scan", &[]),
+    ("random", &[]),
     ("redact", &[]),
     ("clock", &[]),
     ("machine", &[]),
@@ -72,8 +74,20 @@ const BELOW_CLI: [&str; 16] = {
 };
 
 /// Rooms of pure computation.
-const PURE: [&str; 8] =
-    ["units", "trace", "workload", "schedule", "prompt", "record", "metrics", "report"];
+const PURE: [&str; 8] = [
+    "units",
+    "columns",
+    "json_scan",
+    "random",
+    "redact",
+    "trace",
+    "workload",
+    "schedule",
+    "prompt",
+    "record",
+    "metrics",
+    "report",
+];
 
 /// What a pure room must not name.
 const IMPURE_CRATES: [&str; 7] =
