@@ -1,10 +1,9 @@
-//! The quickest reading of a chunk: a scan for the form that servers send for every token, a single
-//! choice and scalars around it.
+//! The quick reading of a chunk: one scan for the forms that servers send, which copies nothing.
 //!
 //! It knows just enough JSON to be sure of what it read, and in any doubt (escapes where a word is
-//! wanted, repeated keys, nested values, errors, odd types) leaves the chunk to [`super::openai`], whose
-//! answer is the same for everything that is read here. Nothing is copied, and UTF-8 is checked only
-//! where a text is handed on.
+//! wanted, repeated keys, content in parts, errors, odd types) leaves the chunk to [`super::lenient`],
+//! whose answer is the same for everything that is read here. UTF-8 is checked only where a text is
+//! handed on.
 
 #![expect(
     clippy::option_option,
@@ -13,10 +12,13 @@
 
 use std::borrow::Cow;
 
-use super::chunk::{Chunk, Text};
+use super::chunk::{ABSURD_TOK, Chunk, Text, counted};
 use crate::record::Usage;
 
-/// Reads a chunk of the usual form; `None` asks for the next reading.
+/// How deep a value may nest that says nothing here.
+const DEPTH: u8 = 16;
+
+/// Reads a chunk of a usual form; `None` asks for the lenient reading.
 pub(super) fn read(data: &[u8]) -> Option<Chunk<'_>> {
     let mut scan = Scan { rest: data };
     let mut chunk = Chunk::default();
@@ -31,18 +33,20 @@ pub(super) fn read(data: &[u8]) -> Option<Chunk<'_>> {
             b"choices" => {
                 seen.once(1)?;
                 has_choices = true;
-                scan.take(b'[')?;
                 let mut text = Text::default();
-                chunk.finish_reason = choice(scan, &mut text)?;
+                scan.array(|scan| {
+                    let reason = choice(scan, &mut text)?;
+                    chunk.finish_reason = chunk.finish_reason.take().or(reason);
+                    Some(())
+                })?;
                 chunk.kind = text.kind();
-                scan.take(b']')?;
             }
             b"usage" => {
                 seen.once(2)?;
                 chunk.usage = usage(scan)?;
             }
             b"error" | b"message" | b"detail" => return None,
-            _ => scan.scalar()?,
+            _ => scan.value(DEPTH)?,
         }
         Some(())
     })?;
@@ -58,9 +62,7 @@ fn choice<'a>(scan: &mut Scan<'a>, text: &mut Text) -> Option<Option<Cow<'a, str
         match key {
             b"delta" => {
                 seen.once(0)?;
-                if !scan.null() {
-                    delta(scan, text)?;
-                }
+                delta(scan, text)?;
             }
             b"text" => {
                 seen.once(1)?;
@@ -70,7 +72,7 @@ fn choice<'a>(scan: &mut Scan<'a>, text: &mut Text) -> Option<Option<Cow<'a, str
                 seen.once(2)?;
                 finish_reason = scan.word()?;
             }
-            _ => scan.scalar()?,
+            _ => scan.value(DEPTH)?,
         }
         Some(())
     })?;
@@ -79,71 +81,96 @@ fn choice<'a>(scan: &mut Scan<'a>, text: &mut Text) -> Option<Option<Cow<'a, str
 
 fn delta(scan: &mut Scan<'_>, text: &mut Text) -> Option<()> {
     let mut seen = Seen::default();
-    scan.object(|scan, key| {
-        match key {
-            b"content" => {
+    scan.object_or_null(|scan, key| {
+        let (nth, says) = match key {
+            b"content" => (0, &mut text.content),
+            b"text" => (1, &mut text.content),
+            b"refusal" => (2, &mut text.content),
+            b"reasoning" => (3, &mut text.reasoning),
+            b"reasoning_content" => (4, &mut text.reasoning),
+            b"tool_calls" => {
+                seen.once(5)?;
+                return tool_calls(scan, &mut text.tool);
+            }
+            b"function_call" => {
+                seen.once(6)?;
+                return function(scan, &mut text.tool);
+            }
+            _ => return scan.value(DEPTH),
+        };
+        seen.once(nth)?;
+        *says |= scan.filled()?;
+        Some(())
+    })
+}
+
+fn tool_calls(scan: &mut Scan<'_>, tool: &mut bool) -> Option<()> {
+    if scan.skip(b"null") {
+        return Some(());
+    }
+    scan.array(|scan| {
+        let mut seen = Seen::default();
+        scan.object(|scan, key| match key {
+            b"function" => {
                 seen.once(0)?;
-                text.content |= scan.filled()?;
+                function(scan, tool)
             }
-            b"text" => {
-                seen.once(1)?;
-                text.content |= scan.filled()?;
-            }
-            b"refusal" => {
-                seen.once(2)?;
-                text.content |= scan.filled()?;
-            }
-            b"reasoning" => {
-                seen.once(3)?;
-                text.reasoning |= scan.filled()?;
-            }
-            b"reasoning_content" => {
-                seen.once(4)?;
-                text.reasoning |= scan.filled()?;
-            }
-            b"tool_calls" | b"function_call" => {
-                seen.once(if key[0] == b't' { 5 } else { 6 })?;
-                return scan.null().then_some(());
-            }
-            _ => scan.scalar()?,
+            _ => scan.value(DEPTH),
+        })
+    })
+}
+
+/// Reads whether a function has a name or arguments.
+fn function(scan: &mut Scan<'_>, tool: &mut bool) -> Option<()> {
+    scan.object_or_null(|scan, key| {
+        match key {
+            b"name" | b"arguments" => *tool |= scan.filled()?,
+            _ => scan.value(DEPTH)?,
         }
         Some(())
     })
 }
 
-/// Counts without their details.
+/// Counts, under all the names that servers give them.
 fn usage(scan: &mut Scan<'_>) -> Option<Option<Usage>> {
-    if scan.null() {
-        return Some(None);
-    }
-    let mut usage = Usage::default();
+    let (mut usage, mut detailed) = (Usage::default(), Usage::default());
     let mut seen = Seen::default();
-    scan.object(|scan, key| {
-        match key {
-            b"prompt_tokens" => {
-                seen.once(0)?;
-                usage.input_tok = Some(scan.count()?);
-            }
-            b"completion_tokens" => {
-                seen.once(1)?;
-                usage.output_tok = Some(scan.count()?);
-            }
-            b"total_tokens" => {
-                scan.count()?;
-            }
+    scan.object_or_null(|scan, key| {
+        let (nth, count) = match key {
+            b"prompt_tokens" => (0, &mut usage.input_tok),
+            b"completion_tokens" => (1, &mut usage.output_tok),
+            b"prompt_cache_hit_tokens" => (2, &mut usage.cached_tok),
+            b"reasoning_tokens" => (3, &mut usage.reasoning_tok),
             b"prompt_tokens_details" => {
-                seen.once(2)?;
-                return scan.null().then_some(());
+                seen.once(4)?;
+                return detail(scan, b"cached_tokens", &mut detailed.cached_tok);
             }
             b"completion_tokens_details" => {
-                seen.once(3)?;
-                return scan.null().then_some(());
+                seen.once(5)?;
+                return detail(scan, b"reasoning_tokens", &mut detailed.reasoning_tok);
             }
-            _ => return None,
-        }
+            _ => return scan.value(DEPTH),
+        };
+        seen.once(nth)?;
+        *count = scan.count()?;
         Some(())
     })?;
-    Some(super::openai::usage(usage))
+    usage.cached_tok = detailed.cached_tok.or(usage.cached_tok);
+    usage.reasoning_tok = detailed.reasoning_tok.or(usage.reasoning_tok);
+    Some(counted(usage))
+}
+
+/// One count of an object of them.
+fn detail(scan: &mut Scan<'_>, wanted: &[u8], count: &mut Option<u64>) -> Option<()> {
+    let mut seen = Seen::default();
+    scan.object_or_null(|scan, key| {
+        if key != wanted {
+            return scan.value(DEPTH);
+        }
+        seen.once(0)?;
+        *count = scan.count()?;
+        Some(())
+    })
 }
 
 /// Which keys of an object were there.
@@ -171,6 +198,13 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Whether `word` stands here; it is passed then.
+    fn skip(&mut self, word: &[u8]) -> bool {
+        let rest = self.rest.strip_prefix(word);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
     /// One byte, after any space.
     fn take(&mut self, byte: u8) -> Option<()> {
         self.space();
@@ -179,29 +213,49 @@ impl<'a> Scan<'a> {
         (*first == byte).then_some(())
     }
 
-    /// An object, member by member; a member's value is the callback's to read.
-    fn object(&mut self, mut member: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
-        self.take(b'{')?;
+    /// What stands between two brackets, item by item; an item is the callback's to read.
+    #[inline]
+    fn list(&mut self, ends: [u8; 2], mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.take(ends[0])?;
         self.space();
-        if let [b'}', rest @ ..] = self.rest {
-            self.rest = rest;
+        if self.skip(&ends[1..]) {
             return Some(());
         }
         loop {
             self.space();
-            let key = self.plain_string()?;
-            self.take(b':')?;
-            self.space();
-            member(self, key)?;
+            item(self)?;
             self.space();
             let (next, rest) = self.rest.split_first()?;
             self.rest = rest;
-            match next {
-                b',' => {}
-                b'}' => return Some(()),
-                _ => return None,
+            if *next == ends[1] {
+                return Some(());
+            }
+            if *next != b',' {
+                return None;
             }
         }
+    }
+
+    fn array(&mut self, element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.list(*b"[]", element)
+    }
+
+    /// A member's value is the callback's to read.
+    #[inline]
+    fn object(&mut self, mut member: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
+        self.list(*b"{}", |scan| {
+            let key = scan.plain_string()?;
+            scan.take(b':')?;
+            scan.space();
+            member(scan, key)
+        })
+    }
+
+    fn object_or_null(
+        &mut self,
+        member: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
+    ) -> Option<()> {
+        if self.skip(b"null") { Some(()) } else { self.object(member) }
     }
 
     /// A string without escapes.
@@ -217,7 +271,7 @@ impl<'a> Scan<'a> {
 
     /// A string that is handed on, or null; an empty one is nothing.
     fn word(&mut self) -> Option<Option<Cow<'a, str>>> {
-        if self.null() {
+        if self.skip(b"null") {
             return Some(None);
         }
         let text = std::str::from_utf8(self.plain_string()?).ok()?;
@@ -226,7 +280,7 @@ impl<'a> Scan<'a> {
 
     /// Whether a string has anything in it; null has not.
     fn filled(&mut self) -> Option<bool> {
-        if self.null() {
+        if self.skip(b"null") {
             return Some(false);
         }
         let before = self.rest.len();
@@ -255,41 +309,55 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn null(&mut self) -> bool {
-        let rest = self.rest.strip_prefix(b"null");
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
-    }
-
-    /// A value that says nothing here and holds no other.
-    fn scalar(&mut self) -> Option<()> {
+    /// A value that says nothing here, and nests no deeper than that.
+    fn value(&mut self, depth: u8) -> Option<()> {
         match self.rest.first()? {
             b'"' => self.string(),
-            b'0'..=b'9' => self.digits().map(drop),
-            _ => {
-                let words: [&[u8]; 3] = [b"null", b"true", b"false"];
-                self.rest = words.into_iter().find_map(|word| self.rest.strip_prefix(word))?;
-                Some(())
-            }
+            b'-' | b'0'..=b'9' => self.number(),
+            b'{' if depth > 0 => self.object(|scan, _| scan.value(depth - 1)),
+            b'[' if depth > 0 => self.array(|scan| scan.value(depth - 1)),
+            _ => ["null", "true", "false"]
+                .into_iter()
+                .any(|word| self.skip(word.as_bytes()))
+                .then_some(()),
         }
     }
 
-    /// A whole number that is no longer than any count.
-    fn digits(&mut self) -> Option<u64> {
+    fn number(&mut self) -> Option<()> {
+        self.skip(b"-");
+        self.whole_number()?;
+        if self.skip(b".") {
+            self.digits()?;
+        }
+        if self.skip(b"e") || self.skip(b"E") {
+            let _sign = self.skip(b"+") || self.skip(b"-");
+            self.digits()?;
+        }
+        Some(())
+    }
+
+    /// Digits that no zero leads.
+    fn whole_number(&mut self) -> Option<&'a [u8]> {
+        self.digits().filter(|digits| digits.len() == 1 || digits[0] != b'0')
+    }
+
+    /// One digit or more.
+    fn digits(&mut self) -> Option<&'a [u8]> {
         let len = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.rest.split_at(len);
-        let leads_with_zero = len > 1 && digits[0] == b'0';
-        let goes_on = matches!(rest.first(), Some(b'.' | b'e' | b'E'));
-        if len == 0 || len > 18 || leads_with_zero || goes_on {
-            return None;
-        }
         self.rest = rest;
-        Some(digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
+        (len > 0).then_some(digits)
     }
 
-    /// A count of tokens.
-    fn count(&mut self) -> Option<u64> {
-        self.digits().filter(|count| *count <= super::openai::ABSURD_TOK)
+    /// A count of tokens, or null.
+    fn count(&mut self) -> Option<Option<u64>> {
+        if self.skip(b"null") {
+            return Some(None);
+        }
+        let digits = self.whole_number().filter(|digits| digits.len() <= 18)?;
+        let count = digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
+        let goes_on = matches!(self.rest.first(), Some(b'.' | b'e' | b'E'));
+        (count <= ABSURD_TOK && !goes_on).then_some(Some(count))
     }
 }
 
@@ -335,37 +403,28 @@ mod tests {
     }
 
     #[test]
-    fn the_forms_of_the_common_servers_are_read() {
-        let lines = [
-            r#"{"id":"c-1","object":"chat.completion.chunk","created":17,"model":"m","choices":[{"index":0,"delta":{"content":" a\n\u00e9"},"logprobs":null,"finish_reason":null}]}"#,
-            r#"{"id":"c-1","choices":[{"index":0,"delta":{"content":"a","reasoning_content":null,"tool_calls":null},"finish_reason":"stop","stop_reason":null}],"usage":null}"#,
-            r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"a"}}],"created":17,"id":"c-1","model":"m","system_fingerprint":"b","object":"chat.completion.chunk"}"#,
-            r#"{"id": "c-1", "choices": [{"index": 0, "text": "a", "logprobs": null, "finish_reason": null}], "usage": {"prompt_tokens": 3, "total_tokens": 4, "completion_tokens": 1}}"#,
-        ];
-        for line in lines {
-            let quick = read(line.as_bytes()).expect(line);
-            assert_eq!(Some(&quick), super::super::openai::read(line).as_ref(), "{line}");
-            assert!(quick.kind.is_some() && quick.id.is_some(), "{line}");
-        }
-    }
-
-    #[test]
     fn any_doubt_is_left_to_others() {
+        let deep = format!(
+            r#"{{"choices":[],"x":{}1{}}}"#,
+            "[".repeat(usize::from(DEPTH) + 1),
+            "]".repeat(usize::from(DEPTH) + 1)
+        );
         for line in [
             r#"{"choices":[{"delta":{"content":"a"}}],"error":null}"#,
             r#"{"choices":[{"delta":{"content":"a"}}]} x"#,
-            r#"{"choices":[{"delta":{"content":"a"}},{}]}"#,
             r#"{"choices":[{"delta":{"content":"a","content":""}}]}"#,
             r#"{"choices":[{"delta":{"content":"\x"}}]}"#,
             r#"{"choices":[{"delta":{"content":"\u12"}}]}"#,
             r#"{"choices":[{"delta":{"content":7}}]}"#,
             r#"{"choices":[{"delta":{"c\u006fntent":"a"}}]}"#,
             r#"{"choices":[{"delta":{"content":"a"},"index":01}]}"#,
+            r#"{"choices":[{"delta":{"content":"a"},"index":1.}]}"#,
             r#"{"choices":[{"delta":{"content":"a"},}]}"#,
-            r#"{"choices":[]}"#,
+            r#"{"choices":[],"usage":{"prompt_tokens":1.0}}"#,
             r#"{"id":"x"}"#,
             "{\"choices\":[{\"delta\":{\"content\":\"\t\"}}]}",
             "",
+            &deep,
         ] {
             assert_eq!(read(line.as_bytes()), None, "{line}");
         }
