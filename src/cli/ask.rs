@@ -13,7 +13,7 @@ use super::args::RunArgs;
 use super::console::say;
 use super::reach::Way;
 use super::reach_args::Switch;
-use crate::client::{Client, Dial, Endpoint, FetchError, Watch};
+use crate::client::{AttemptControl, Client, Dial, Endpoint, FetchError};
 use crate::clock::Clock;
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::job::{BodyMaker, Job, JobError};
@@ -268,7 +268,7 @@ async fn send(endpoint: &Endpoint, clock: Clock, job: Job) -> StreamRecord {
     settings.timeouts.total.get_or_insert(PREFLIGHT_LIMIT);
     let t0 = clock.now();
     let client = Client::new(Dial::route(&endpoint.route), clock, t0, settings);
-    client.perform(job.record(Nanos::ZERO), job.body, &Watch::default()).await
+    client.perform(job.record(Nanos::ZERO), job.body, &AttemptControl::default()).await
 }
 
 fn words(record: &StreamRecord) -> String {

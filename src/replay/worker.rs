@@ -15,7 +15,7 @@ use super::job::Job;
 use super::lookahead::Rows;
 use super::open_dues::OpenDues;
 use super::source::{Due, Ended, Source};
-use crate::client::{Client, Watch};
+use crate::client::{AttemptControl, Client};
 use crate::clock::Clock;
 use crate::record::{Outcome, StreamRecord};
 use crate::units::Nanos;
@@ -66,7 +66,7 @@ enum Over {
 /// The open streams of a worker.
 #[derive(Default)]
 struct Streams {
-    open: RefCell<HashMap<u64, Rc<Watch>>>,
+    open: RefCell<HashMap<u64, Rc<AttemptControl>>>,
     ended: RefCell<Vec<Ended>>,
     dues: OpenDues,
     changed: Notify,
@@ -78,7 +78,7 @@ impl Streams {
     }
 
     fn try_no_more(&self) {
-        self.open.borrow().values().for_each(|watch| watch.try_no_more());
+        self.open.borrow().values().for_each(|watch| watch.forbid_retries());
     }
 }
 
@@ -226,7 +226,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
 
     fn send(&self, id: u64, job: Job, due: Nanos, streams: &Rc<Streams>) {
         self.shared.sent(self.index, due);
-        let watch = Rc::new(Watch::default());
+        let watch = Rc::new(AttemptControl::default());
         streams.open.borrow_mut().insert(id, watch.clone());
         streams.dues.sent(id, due, &self.shared, self.index);
         let (shared, index) = (self.shared.clone(), self.index);

@@ -15,7 +15,7 @@ use super::failure::{
 };
 use super::retry_after::{retry_after, retry_after_words};
 use crate::client::Client;
-use crate::client::cancel::{Step, Watch};
+use crate::client::control::{AttemptControl, Step};
 use crate::client::timeouts::Deadline;
 use crate::client::wire::{Exchange, Head, HttpError, Link, Reused, Terms};
 use crate::record::{Outcome, StreamRecord, TokenTimes};
@@ -28,7 +28,7 @@ const END_OF_BODY_LIMIT: Nanos = Nanos::from_secs(1);
 
 pub(crate) struct Attempt<'a> {
     pub(super) client: &'a Rc<Client>,
-    pub(super) watch: &'a Watch,
+    pub(super) control: &'a AttemptControl,
     pub(super) record: StreamRecord,
     /// When the first attempt started, and this one.
     sent: Nanos,
@@ -65,12 +65,12 @@ impl<'a> Attempt<'a> {
     pub(crate) fn new(
         client: &'a Rc<Client>,
         record: StreamRecord,
-        watch: &'a Watch,
+        control: &'a AttemptControl,
         sent: Nanos,
     ) -> Self {
         Self {
             client,
-            watch,
+            control,
             record,
             sent,
             started: client.clock.now(),
@@ -86,7 +86,7 @@ impl<'a> Attempt<'a> {
     }
 
     pub(crate) async fn run(mut self: Box<Self>, body: Bytes) -> Ended {
-        self.watch.saw_byte(self.started);
+        self.control.saw_byte(self.started);
         if self.client.settings.keep_kinds {
             self.record.tokens = TokenTimes::keeping_kinds();
         }
@@ -143,7 +143,7 @@ impl<'a> Attempt<'a> {
         let deadline = self.client.settings.timeouts.connecting(self.sent, self.started);
         let dial = self.client.pool.dial();
         let connection = self
-            .watch
+            .control
             .guard(&self.client.clock, deadline.map(|deadline| deadline.at), dial)
             .await
             .map_err(|cut| cut_failure(cut, deadline, "before a connection was made"))?
@@ -158,12 +158,12 @@ impl<'a> Attempt<'a> {
         let request = settings.head.post(body);
         let deadline = settings.timeouts.responding(self.sent);
         let head = self
-            .watch
+            .control
             .guard(&self.client.clock, deadline.map(|deadline| deadline.at), exchange.send(request))
             .await
             .map_err(|cut| cut_failure(cut, deadline, "before the response began"))?
             .map_err(|error| self.no_response(&error))?;
-        self.watch.saw_byte(head.at);
+        self.control.saw_byte(head.at);
         self.record.headers = Some(self.client.offset(head.at));
         self.record.http_status = Some(head.status.as_u16());
         Ok(head)
@@ -207,11 +207,11 @@ impl<'a> Attempt<'a> {
     /// ends the body early (its connection, a limit, the run) only makes the line shorter.
     async fn message(&mut self, exchange: &mut Exchange) -> String {
         let mut body = Vec::new();
-        let (watch, clock) = (self.watch, &self.client.clock);
-        let followed = watch.follow(clock, |context| {
+        let (control, clock) = (self.control, &self.client.clock);
+        let followed = control.follow(clock, |context| {
             while body.len() < ERROR_BODY_LIMIT {
                 let read = exchange.poll_read(context, |bytes, arrival| {
-                    watch.saw_byte(arrival.at);
+                    control.saw_byte(arrival.at);
                     body.extend_from_slice(bytes);
                 });
                 match read {
@@ -234,7 +234,7 @@ impl<'a> Attempt<'a> {
         let has_token = self.record.tokens.count() > 0;
         let timeouts = &self.client.settings.timeouts;
         let whole = self.whole.map(|whole| self.client.t0 + whole);
-        timeouts.streaming(self.sent, self.watch.last_byte(), has_token, whole)
+        timeouts.streaming(self.sent, self.control.last_byte(), has_token, whole)
     }
 }
 
@@ -256,7 +256,7 @@ async fn recycle(client: &Rc<Client>, mut exchange: Exchange, terms: Terms) {
             let mut next = async || poll_fn(|context| exchange.poll_read(context, |_, _| ())).await;
             while let Some(Ok(())) = next().await {}
         };
-        if Watch::default().guard(&client.clock, Some(deadline), end).await.is_ok() {
+        if AttemptControl::default().guard(&client.clock, Some(deadline), end).await.is_ok() {
             put_back(&client, exchange, terms);
         }
     });

@@ -8,7 +8,7 @@ use super::attempt::Attempt;
 use super::dialect::{self, Parsed};
 use super::failure::{Failure, one_line};
 use super::sse;
-use crate::client::cancel::Step;
+use crate::client::control::Step;
 use crate::client::wire::Exchange;
 use crate::record::{Outcome, Usage};
 use crate::units::Nanos;
@@ -22,12 +22,12 @@ impl Attempt<'_> {
     pub(super) async fn events(&mut self, exchange: &mut Exchange) -> Result<(), Failure> {
         let mut decoder = sse::Decoder::new();
         let mut reads = 0;
-        let (watch, clock) = (self.watch, &self.client.clock);
-        let followed = watch.follow(clock, |context| {
+        let (control, clock) = (self.control, &self.client.clock);
+        let followed = control.follow(clock, |context| {
             loop {
                 let mut outcome = Ok(());
                 let read = exchange.poll_read(context, |bytes, arrival| {
-                    self.watch.saw_byte(arrival.at);
+                    self.control.saw_byte(arrival.at);
                     if outcome.is_ok() && !self.done {
                         self.rx_delay = arrival.rx_delay;
                         outcome = self.decode(&mut decoder, Some(bytes), arrival.at);

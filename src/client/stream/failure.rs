@@ -5,7 +5,7 @@
 
 use std::io;
 
-use crate::client::cancel::Cut;
+use crate::client::control::Cut;
 use crate::client::timeouts::Deadline;
 use crate::client::wire::Head;
 use crate::record::Outcome;

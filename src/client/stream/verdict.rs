@@ -5,7 +5,7 @@
 use super::attempt::Attempt;
 use super::dialect;
 use super::failure::{Failure, cut_failure, form_of_text, no_events_words};
-use crate::client::cancel::Cut;
+use crate::client::control::Cut;
 use crate::client::timeouts::Deadline;
 use crate::record::Outcome;
 

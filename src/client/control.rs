@@ -11,9 +11,9 @@ use crate::units::Nanos;
 
 /// Shared between a stream and its worker, on one thread.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct AttemptControl {
     cut: Cell<bool>,
-    last_try: Cell<bool>,
+    no_retries: Cell<bool>,
     last_byte: Cell<Nanos>,
     waker: RefCell<Option<Waker>>,
 }
@@ -34,7 +34,7 @@ pub(super) enum Step<T> {
     Waiting(Option<Deadline>),
 }
 
-impl Watch {
+impl AttemptControl {
     /// Ends the stream as `incomplete` at its next step.
     pub fn cut(&self) {
         self.cut.set(true);
@@ -42,13 +42,13 @@ impl Watch {
     }
 
     /// What fails from now on is not tried again.
-    pub fn try_no_more(&self) {
-        self.last_try.set(true);
+    pub fn forbid_retries(&self) {
+        self.no_retries.set(true);
         self.wake();
     }
 
-    pub(super) fn is_last_try(&self) -> bool {
-        self.last_try.get()
+    pub(super) fn forbids_retries(&self) -> bool {
+        self.no_retries.get()
     }
 
     fn wake(&self) {
