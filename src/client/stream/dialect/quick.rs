@@ -198,8 +198,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether `word` stands here; it is passed then.
-    fn skip(&mut self, word: &[u8]) -> bool {
+    /// Whether `word` stands here; it is passed then. Of a known length, so that it is one comparison.
+    fn skip<const N: usize>(&mut self, word: &[u8; N]) -> bool {
         let rest = self.rest.strip_prefix(word);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
@@ -218,7 +218,7 @@ impl<'a> Scan<'a> {
     fn list(&mut self, ends: [u8; 2], mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.take(ends[0])?;
         self.space();
-        if self.skip(&ends[1..]) {
+        if self.skip(&[ends[1]]) {
             return Some(());
         }
         loop {
@@ -316,10 +316,7 @@ impl<'a> Scan<'a> {
             b'-' | b'0'..=b'9' => self.number(),
             b'{' if depth > 0 => self.object(|scan, _| scan.value(depth - 1)),
             b'[' if depth > 0 => self.array(|scan| scan.value(depth - 1)),
-            _ => ["null", "true", "false"]
-                .into_iter()
-                .any(|word| self.skip(word.as_bytes()))
-                .then_some(()),
+            _ => (self.skip(b"null") || self.skip(b"true") || self.skip(b"false")).then_some(()),
         }
     }
 
