@@ -124,7 +124,7 @@ impl Body<'_> {
                 if messages.is_empty() {
                     return Err(Refusal::parameter("messages", "messages must not be empty"));
                 }
-                messages.iter().map(Message::words).sum()
+                messages.iter().map(Message::count_words).sum()
             }
             Api::Completions => {
                 tokens(self.prompt.ok_or_else(|| Refusal::missing("prompt"))?.get())
@@ -171,16 +171,16 @@ impl Body<'_> {
 }
 
 impl Message<'_> {
-    fn words(&self) -> Result<u64, Refusal> {
+    fn count_words(&self) -> Result<u64, Refusal> {
         // An assistant's message that only calls tools has none.
         let Some(content) = self.content.map(RawValue::get) else { return Ok(0) };
         if let Ok(text) = serde_json::from_str::<Cow<str>>(content) {
-            return Ok(words(&text));
+            return Ok(count_words(&text));
         }
         let parts = serde_json::from_str::<Vec<Part>>(content).map_err(|_| {
             Refusal::parameter("messages", "content must be a string or an array of text parts")
         })?;
-        Ok(parts.iter().map(|part| words(&part.text)).sum())
+        Ok(parts.iter().map(|part| count_words(&part.text)).sum())
     }
 }
 
@@ -189,14 +189,14 @@ fn tokens(prompt: &str) -> Result<u64, Refusal> {
     if prompt.starts_with('"') {
         let text: Cow<str> =
             serde_json::from_str(prompt).map_err(|error| Refusal::bad_json(&error))?;
-        return Ok(words(&text));
+        return Ok(count_words(&text));
     }
     match serde_json::from_str::<Vec<u32>>(prompt) {
         Ok(ids) if !ids.is_empty() => return Ok(ids.len() as u64),
         _ => {}
     }
     match serde_json::from_str::<Vec<Cow<str>>>(prompt).as_deref() {
-        Ok([text]) => Ok(words(text)),
+        Ok([text]) => Ok(count_words(text)),
         _ => Err(Refusal::parameter(
             "prompt",
             "prompt must be a string, an array of token ids, or an array of one string",
@@ -204,7 +204,7 @@ fn tokens(prompt: &str) -> Result<u64, Refusal> {
     }
 }
 
-fn words(text: &str) -> u64 {
+fn count_words(text: &str) -> u64 {
     text.split_whitespace().count() as u64
 }
 

@@ -10,10 +10,10 @@ use hyper::StatusCode;
 
 use super::dialect;
 use super::failure::{
-    Failure, compressed_words, cut_failure, dial_failure, is_compressed, no_events_words, one_line,
+    Failure, cut_failure, describe_encoding, dial_failure, is_compressed, no_events, one_line,
     other_form,
 };
-use super::retry_after::{retry_after, retry_after_words};
+use super::retry_after::{quoted_retry_after, retry_after};
 use crate::client::Client;
 use crate::client::control::{AttemptControl, Step};
 use crate::client::timeouts::Deadline;
@@ -120,11 +120,11 @@ impl<'a> Attempt<'a> {
             return Err(Failure::new(Outcome::Http(head.status.as_u16()), message));
         }
         if is_compressed(&head) {
-            return Err(Failure::new(Outcome::StreamError, compressed_words(&head)));
+            return Err(Failure::new(Outcome::StreamError, describe_encoding(&head)));
         }
         if let Some(form) = other_form(&head.content_type) {
             let message = self.message(&mut exchange).await;
-            return Err(Failure::new(Outcome::StreamError, no_events_words(form, &message)));
+            return Err(Failure::new(Outcome::StreamError, no_events(form, &message)));
         }
         self.events(&mut exchange).await?;
         self.expect_events(&head.content_type)?;
@@ -192,12 +192,12 @@ impl<'a> Attempt<'a> {
         self.retry_after = retry_after(&head.headers);
         let message = self.message(exchange).await;
         if is_compressed(head) {
-            return compressed_words(head);
+            return describe_encoding(head);
         }
         if head.status.is_redirection() && !head.location.is_empty() {
             return format!("{message} (to {}, not followed)", head.location);
         }
-        match retry_after_words(&head.headers) {
+        match quoted_retry_after(&head.headers) {
             Some(words) => format!("{message} ({words})"),
             None => message,
         }
@@ -215,7 +215,7 @@ impl<'a> Attempt<'a> {
                     body.extend_from_slice(bytes);
                 });
                 match read {
-                    Poll::Pending => return Step::Waiting(self.stream_deadline()),
+                    Poll::Pending => return Step::Waiting(self.wait_until()),
                     Poll::Ready(Some(Ok(()))) => {}
                     Poll::Ready(_ended) => {
                         self.record.close = Some(self.client.offset(exchange.last_read()));
@@ -230,6 +230,11 @@ impl<'a> Attempt<'a> {
         dialect::error_message(&body)
     }
 
+    pub(super) fn wait_until(&self) -> Option<Nanos> {
+        self.stream_deadline().map(|deadline| deadline.at)
+    }
+
+    /// What a stream runs into unless something more comes.
     pub(super) fn stream_deadline(&self) -> Option<Deadline> {
         let has_token = self.record.tokens.count() > 0;
         let timeouts = &self.client.settings.timeouts;

@@ -34,7 +34,7 @@ impl Attempt<'_> {
                     }
                 });
                 match read {
-                    Poll::Pending => return Step::Waiting(self.stream_deadline()),
+                    Poll::Pending => return Step::Waiting(self.wait_until()),
                     Poll::Ready(_) if outcome.is_err() || self.done => return Step::Ready(outcome),
                     Poll::Ready(Some(Ok(()))) => {}
                     Poll::Ready(ended) => {
@@ -51,7 +51,7 @@ impl Attempt<'_> {
                 reads += 1;
                 if reads % READS_AT_ONCE == 0 {
                     context.waker().wake_by_ref();
-                    return Step::Waiting(self.stream_deadline());
+                    return Step::Waiting(self.wait_until());
                 }
             }
         });
@@ -59,7 +59,7 @@ impl Attempt<'_> {
         // The line that was under way when the stream was cut may be all that was said.
         decoder.finish(|_| ());
         self.stray = decoder.into_stray();
-        followed.unwrap_or_else(|(cut, deadline)| self.cut(cut, deadline))
+        followed.unwrap_or_else(|cut| self.cut(cut))
     }
 
     /// Decodes bytes of one read, or (`None`) what is pending at the end of the stream.

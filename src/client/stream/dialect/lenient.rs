@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::chunk::{ABSURD_TOK, Chunk, Text, counted};
 use super::error_text::message_of;
-use super::raw::{Member, elements, last, members, members_or_none, words};
+use super::raw::{Member, elements, last, members, members_or_none, text_of};
 use crate::record::Usage;
 
 /// How deep parts of parts are followed.
@@ -21,7 +21,7 @@ pub(super) fn read(text: &str) -> Result<Chunk<'_>, serde_json::Error> {
     let mut kinds = Text::default();
     for (key, value) in &members {
         match key.as_ref() {
-            "id" => chunk.id = words(value),
+            "id" => chunk.id = text_of(value),
             "usage" => chunk.usage = counts(value),
             "choices" => {
                 for choice in elements(value) {
@@ -42,7 +42,7 @@ fn read_choice<'a>(choice: &'a RawValue, kinds: &mut Text, chunk: &mut Chunk<'a>
             "text" => kinds.content |= filled(value),
             "delta" => *kinds |= delta(value),
             "finish_reason" if chunk.finish_reason.is_none() => {
-                chunk.finish_reason = words(value);
+                chunk.finish_reason = text_of(value);
             }
             _ => {}
         }
@@ -151,7 +151,7 @@ fn failure(members: &[Member<'_>]) -> Option<String> {
     {
         return Some(message_of(error));
     }
-    let is_error = last(members, "object").and_then(words).as_deref() == Some("error");
+    let is_error = last(members, "object").and_then(text_of).as_deref() == Some("error");
     let answers = ["choices", "usage"].iter().any(|key| last(members, key).is_some());
     let message = last(members, "message").filter(|message| filled(message));
     match message.or_else(|| last(members, "detail")) {

@@ -10,7 +10,6 @@
 
 #[cfg(test)]
 mod agreement;
-mod api;
 mod body;
 #[cfg(test)]
 mod captures;
@@ -25,8 +24,7 @@ mod raw;
 mod tests;
 mod text;
 
-pub use api::{Api, UnknownApi};
-pub use body::{BodyError, BodyParams, MaxTokensKey, Prompt, UnknownKey, body};
+pub use body::{Api, BodyError, BodyParams, MaxTokensKey, Prompt, UnknownApi, UnknownKey, body};
 pub use chunk::Chunk;
 pub use error_text::error_message;
 pub use merge::{MergeError, merge};
