@@ -36,6 +36,13 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Whether `word` stands here; it is passed then. Of a known length, so that it is one comparison.
+    pub(crate) fn skip<const N: usize>(&mut self, word: &[u8; N]) -> bool {
+        let rest = self.rest.strip_prefix(word);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
     /// One byte, after any space.
     pub(crate) fn take(&mut self, byte: u8) -> Option<()> {
         self.space();
@@ -44,32 +51,52 @@ impl<'a> Scan<'a> {
         (*first == byte).then_some(())
     }
 
-    /// An object, member by member; a member's value is the callback's to read.
-    pub(crate) fn object(
-        &mut self,
-        mut member: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
-    ) -> Option<()> {
-        self.take(b'{')?;
+    /// What stands between two brackets, item by item; an item is the callback's to read.
+    #[inline]
+    fn list(&mut self, ends: [u8; 2], mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.take(ends[0])?;
         self.space();
-        if let [b'}', rest @ ..] = self.rest {
-            self.rest = rest;
+        if self.skip(&[ends[1]]) {
             return Some(());
         }
         loop {
             self.space();
-            let key = self.plain_string()?;
-            self.take(b':')?;
-            self.space();
-            member(self, key)?;
+            item(self)?;
             self.space();
             let (next, rest) = self.rest.split_first()?;
             self.rest = rest;
-            match next {
-                b',' => {}
-                b'}' => return Some(()),
-                _ => return None,
+            if *next == ends[1] {
+                return Some(());
+            }
+            if *next != b',' {
+                return None;
             }
         }
+    }
+
+    pub(crate) fn array(&mut self, element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.list(*b"[]", element)
+    }
+
+    /// A member's value is the callback's to read.
+    #[inline]
+    pub(crate) fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
+    ) -> Option<()> {
+        self.list(*b"{}", |scan| {
+            let key = scan.plain_string()?;
+            scan.take(b':')?;
+            scan.space();
+            member(scan, key)
+        })
+    }
+
+    pub(crate) fn object_or_null(
+        &mut self,
+        member: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
+    ) -> Option<()> {
+        if self.skip(b"null") { Some(()) } else { self.object(member) }
     }
 
     /// A string without escapes.
@@ -85,7 +112,7 @@ impl<'a> Scan<'a> {
 
     /// A string that is handed on, or null; an empty one is nothing.
     pub(crate) fn word(&mut self) -> Option<Option<Cow<'a, str>>> {
-        if self.null() {
+        if self.skip(b"null") {
             return Some(None);
         }
         let text = std::str::from_utf8(self.plain_string()?).ok()?;
@@ -94,7 +121,7 @@ impl<'a> Scan<'a> {
 
     /// Whether a string has anything in it; null has not.
     pub(crate) fn filled(&mut self) -> Option<bool> {
-        if self.null() {
+        if self.skip(b"null") {
             return Some(false);
         }
         let before = self.rest.len();
@@ -123,70 +150,66 @@ impl<'a> Scan<'a> {
         }
     }
 
-    pub(crate) fn null(&mut self) -> bool {
-        let rest = self.rest.strip_prefix(b"null");
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
-    }
-
-    /// A value that says nothing here and holds no other.
-    pub(crate) fn scalar(&mut self) -> Option<()> {
+    /// A value that says nothing here, and nests no deeper than that.
+    pub(crate) fn value(&mut self, depth: u8) -> Option<()> {
         match self.rest.first()? {
             b'"' => self.string(),
-            b'0'..=b'9' => self.digits().map(drop),
-            _ => {
-                let words: [&[u8]; 3] = [b"null", b"true", b"false"];
-                self.rest = words.into_iter().find_map(|word| self.rest.strip_prefix(word))?;
-                Some(())
-            }
+            b'-' | b'0'..=b'9' => self.number(),
+            b'{' if depth > 0 => self.object(|scan, _| scan.value(depth - 1)),
+            b'[' if depth > 0 => self.array(|scan| scan.value(depth - 1)),
+            _ => (self.skip(b"null") || self.skip(b"true") || self.skip(b"false")).then_some(()),
         }
+    }
+
+    fn number(&mut self) -> Option<()> {
+        self.skip(b"-");
+        self.whole_number()?;
+        if self.skip(b".") {
+            self.digits()?;
+        }
+        if self.skip(b"e") || self.skip(b"E") {
+            let _sign = self.skip(b"+") || self.skip(b"-");
+            self.digits()?;
+        }
+        Some(())
+    }
+
+    /// Digits that no zero leads.
+    fn whole_number(&mut self) -> Option<&'a [u8]> {
+        self.digits().filter(|digits| digits.len() == 1 || digits[0] != b'0')
+    }
+
+    /// One digit or more.
+    fn digits(&mut self) -> Option<&'a [u8]> {
+        let len = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (digits, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        (len > 0).then_some(digits)
     }
 
     /// A whole number as JSON writes it: no sign, no leading zero, at most 18 digits.
-    pub(crate) fn digits(&mut self) -> Option<u64> {
-        let mut value = 0_u64;
-        let mut len = 0;
-        while let Some(digit) = self.rest.get(len).filter(|byte| byte.is_ascii_digit()) {
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
-            len += 1;
-        }
-        let leads_with_zero = len > 1 && self.rest[0] == b'0';
-        let goes_on = matches!(self.rest.get(len), Some(b'.' | b'e' | b'E'));
-        if len == 0 || len > 18 || leads_with_zero || goes_on {
-            return None;
-        }
-        self.rest = &self.rest[len..];
-        Some(value)
+    pub(crate) fn integer(&mut self) -> Option<u64> {
+        let digits = self.whole_number().filter(|digits| digits.len() <= 18)?;
+        let number = digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
+        let goes_on = matches!(self.rest.first(), Some(b'.' | b'e' | b'E'));
+        (!goes_on).then_some(number)
     }
 
-    /// The text of a whole number.
-    pub(crate) fn digits_text(&mut self) -> Option<&'a [u8]> {
+    /// The text of one.
+    pub(crate) fn integer_text(&mut self) -> Option<&'a [u8]> {
         let before = self.rest;
-        self.digits()?;
+        self.integer()?;
         Some(&before[..before.len() - self.rest.len()])
     }
 
     /// A list of whole numbers, with room made for as many as are expected.
-    pub(crate) fn list(&mut self, expected: usize) -> Option<Vec<u64>> {
-        self.take(b'[')?;
+    pub(crate) fn integers(&mut self, expected: usize) -> Option<Vec<u64>> {
         let mut numbers = Vec::with_capacity(expected);
-        self.space();
-        if let [b']', rest @ ..] = self.rest {
-            self.rest = rest;
-            return Some(numbers);
-        }
-        loop {
-            self.space();
-            numbers.push(self.digits()?);
-            self.space();
-            let (next, rest) = self.rest.split_first()?;
-            self.rest = rest;
-            match next {
-                b',' => {}
-                b']' => return Some(numbers),
-                _ => return None,
-            }
-        }
+        self.array(|scan| {
+            numbers.push(scan.integer()?);
+            Some(())
+        })?;
+        Some(numbers)
     }
 }
 
@@ -234,7 +257,7 @@ mod tests {
         #[test]
         fn lists_agree_with_the_general_reader(text in "\\[?[ ]?([0-9]{1,20}|-1|1\\.0|,|, | ,){0,6}[ ]?\\]?") {
             let mut scan = Scan::new(text.as_bytes());
-            let plain = scan.list(0).filter(|_| scan.is_at_end());
+            let plain = scan.integers(0).filter(|_| scan.is_at_end());
             let general = serde_json::from_str::<Vec<u64>>(&text).ok();
             match plain {
                 Some(_) => prop_assert_eq!(plain, general),

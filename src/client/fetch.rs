@@ -9,7 +9,7 @@ use hyper::StatusCode;
 use hyper::header::HeaderMap;
 
 use super::Client;
-use super::cancel::Watch;
+use super::control::AttemptControl;
 use super::wire::{Dial, Exchange, Head, HttpError, Link, Pool, RequestHead, Reused, Terms};
 use crate::clock::Clock;
 use crate::units::Nanos;
@@ -105,7 +105,9 @@ impl Pages {
     /// GETs a path (with its query), reading at most `limit_bytes` of the body.
     pub async fn get(&self, path: &str, limit_bytes: usize) -> Result<Page, FetchError> {
         let deadline = Some(self.clock.now() + LIMIT);
-        let page = Watch::default().guard(&self.clock, deadline, self.ask(path, limit_bytes)).await;
+        let page = AttemptControl::default()
+            .guard(&self.clock, deadline, self.ask(path, limit_bytes))
+            .await;
         page.map_err(|_| FetchError::Silent {
             authority: self.authority.clone(),
             // Without its query, which may hold a key.
@@ -187,6 +189,6 @@ impl Client {
             exchange.read_all(&mut answer, limit_bytes).await.ok()?;
             (head.status == StatusCode::OK && answer.len() <= limit_bytes).then_some(answer)
         };
-        Watch::default().guard(&self.clock, deadline, answer).await.ok()?
+        AttemptControl::default().guard(&self.clock, deadline, answer).await.ok()?
     }
 }

@@ -4,7 +4,7 @@
 //! with everything that was observed; [`Pages`] asks for what is no row. Deliberately absent: schedules,
 //! what to ask of a server, redirects, statistics, and retries that nobody asked for.
 
-mod cancel;
+mod control;
 mod fetch;
 mod predial;
 mod retry;
@@ -19,7 +19,7 @@ use std::rc::Rc;
 use crate::clock::Clock;
 use crate::units::Nanos;
 
-pub use cancel::Watch;
+pub use control::AttemptControl;
 pub use fetch::{FetchError, Page, Pages};
 pub use predial::Dialled;
 pub use stream::{dialect, sse};
@@ -113,9 +113,9 @@ mod tests {
             let clock = Clock::real().expect("a timer");
             let route = Route::tcp("h", 1);
             let client = Client::new(Dial::route(&route), clock, Nanos::ZERO, settings);
-            let watch = Watch::default();
+            let control = AttemptControl::default();
             let record = StreamRecord::default();
-            size_of_val(&client.perform(record, Bytes::new(), &watch))
+            size_of_val(&client.perform(record, Bytes::new(), &control))
         });
         let bytes = bytes.await;
         assert!(bytes <= 4096, "{bytes} bytes");

@@ -6,7 +6,7 @@
 use futures_util::StreamExt;
 use futures_util::stream;
 
-use super::cancel::Watch;
+use super::control::AttemptControl;
 use super::wire::{Link, Pool};
 use crate::clock::Clock;
 use crate::units::Nanos;
@@ -57,7 +57,7 @@ impl Pool {
     async fn dial_one(&self, clock: &Clock, limit: Option<Nanos>) -> Result<Nanos, String> {
         let began = clock.now();
         let deadline = limit.map(|limit| began + limit);
-        let dial = Watch::default().guard(clock, deadline, self.dial()).await;
+        let dial = AttemptControl::default().guard(clock, deadline, self.dial()).await;
         let link = dial.map_err(|_| "timed out".to_owned())?.map_err(|error| error.to_string())?;
         let time = clock.now().since(began);
         if let Link::Own(wire) = link {

@@ -14,7 +14,7 @@ use std::task::Poll;
 use bytes::Bytes;
 
 use super::Client;
-use super::cancel::Watch;
+use super::control::AttemptControl;
 use super::stream::{Attempt, Ended};
 use crate::random::Random;
 use crate::record::{Outcome, StreamRecord};
@@ -37,16 +37,16 @@ impl Client {
         self: &Rc<Self>,
         record: StreamRecord,
         body: Bytes,
-        watch: &Watch,
+        control: &AttemptControl,
     ) -> StreamRecord {
         let retries = self.settings.retries;
         let sent = self.clock.now();
         if retries.limit == 0 {
-            return Box::new(Attempt::new(self, record, watch, sent)).run(body).await.record;
+            return Box::new(Attempt::new(self, record, control, sent)).run(body).await.record;
         }
         for attempt in 1.. {
             let fresh = StreamRecord { attempts: Some(attempt), ..record.clone() };
-            let attempt_of = Box::new(Attempt::new(self, fresh, watch, sent));
+            let attempt_of = Box::new(Attempt::new(self, fresh, control, sent));
             let ended = attempt_of.run(body.clone()).await;
             if attempt > retries.limit || !may_pass(&ended) {
                 return ended.record;
@@ -56,7 +56,7 @@ impl Client {
             // A try that is bound to run into its limit is not made: what the server said stands.
             let too_late =
                 self.settings.timeouts.responding(sent).is_some_and(|limit| at >= limit.at);
-            if too_late || !wait(self, watch, at).await {
+            if too_late || !wait(self, control, at).await {
                 return ended.record;
             }
         }
@@ -79,17 +79,17 @@ fn may_pass(ended: &Ended) -> bool {
 }
 
 /// Waits, unless the run ends first (false).
-async fn wait(client: &Client, watch: &Watch, at: Nanos) -> bool {
+async fn wait(client: &Client, control: &AttemptControl, at: Nanos) -> bool {
     // It lives, though nothing is received meanwhile.
-    watch.saw_byte(at);
+    control.saw_byte(at);
     let mut sleep = pin!(client.clock.sleep_until(at));
     let slept = poll_fn(|context| {
-        if watch.is_last_try() {
+        if control.forbids_retries() {
             return Poll::Ready(false);
         }
         sleep.as_mut().poll(context).map(|()| true)
     });
-    watch.guard(&client.clock, None, slept).await.unwrap_or(false)
+    control.guard(&client.clock, None, slept).await.unwrap_or(false)
 }
 
 fn own_wait(seed: u64, row: u64, attempt: u32) -> Nanos {

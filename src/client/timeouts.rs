@@ -45,7 +45,7 @@ pub(super) struct Deadline {
 
 impl Deadline {
     /// What the row says.
-    pub(super) fn words(self) -> String {
+    pub(super) fn describe(self) -> String {
         // Nine decimals as they come; a limit is a round number.
         let span = self.span.to_string();
         let span = span.trim_end_matches('0').trim_end_matches('.');
@@ -132,7 +132,7 @@ mod tests {
         };
         let check = |deadline: Option<Deadline>, at: Nanos, words: &str| {
             let deadline = deadline.expect("a limit");
-            assert_eq!((deadline.at, deadline.words().as_str()), (at, words));
+            assert_eq!((deadline.at, deadline.describe().as_str()), (at, words));
         };
         let again = all.connecting(s(100), s(108));
         check(again, s(118), "no connection within 10 s (--connect-timeout)");

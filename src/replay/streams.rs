@@ -16,12 +16,12 @@ use tokio::sync::Notify;
 
 use super::drain::WorkerHandle;
 use super::source::Ended;
-use crate::client::Watch;
+use crate::client::AttemptControl;
 use crate::units::Nanos;
 
 /// The open streams of a worker.
 pub(super) struct Streams {
-    pub(super) open: RefCell<HashMap<u64, Rc<Watch>>>,
+    pub(super) open: RefCell<HashMap<u64, Rc<AttemptControl>>>,
     pub(super) ended: RefCell<Vec<Ended>>,
     pub(super) dues: OpenDues,
     pub(super) changed: Notify,
@@ -61,8 +61,8 @@ impl Streams {
         self.open.borrow().values().for_each(|watch| watch.cut());
     }
 
-    pub(super) fn try_no_more(&self) {
-        self.open.borrow().values().for_each(|watch| watch.try_no_more());
+    pub(super) fn forbid_retries(&self) {
+        self.open.borrow().values().for_each(|watch| watch.forbid_retries());
     }
 }
 

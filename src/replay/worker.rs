@@ -12,7 +12,7 @@ use super::job::Job;
 use super::lookahead::Rows;
 use super::source::{Due, Ended, Source};
 use super::streams::Streams;
-use crate::client::{Client, Watch};
+use crate::client::{AttemptControl, Client};
 use crate::clock::Clock;
 use crate::record::{Outcome, StreamRecord};
 use crate::units::Nanos;
@@ -65,7 +65,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
         let stopped = self.send_plan(&streams).await;
         if stopped {
             // To send again is to send.
-            streams.try_no_more();
+            streams.forbid_retries();
             if self.ends_all(&streams) {
                 streams.cut_all();
             }
@@ -194,7 +194,7 @@ impl<S: Source<Job>, R: Rows> Worker<S, R> {
 
     fn send(&self, id: u64, job: Job, due: Nanos, streams: &Rc<Streams>) {
         self.handle.sent(due);
-        let watch = Rc::new(Watch::default());
+        let watch = Rc::new(AttemptControl::default());
         streams.open.borrow_mut().insert(id, watch.clone());
         streams.dues.sent(id, due);
         // The maker of bodies spread them over as many targets as there are clients.

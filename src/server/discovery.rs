@@ -14,7 +14,7 @@ use super::error::ServerError;
 use super::preflight::{self, PREFLIGHT_OUTPUT_TOK, Sent, Verdict};
 use super::probe::{Probe, ServerFacts};
 use super::settings::{ServerSettings, Switch};
-use crate::client::{Client, Dial, Endpoint, FetchError, Watch};
+use crate::client::{AttemptControl, Client, Dial, Endpoint, FetchError};
 use crate::clock::Clock;
 use crate::record::{Outcome, StreamRecord};
 use crate::replay::job::{BodyMaker, Job, JobError};
@@ -294,7 +294,7 @@ async fn send(endpoint: &Endpoint, clock: Clock, job: Job) -> StreamRecord {
     settings.timeouts.total.get_or_insert(PREFLIGHT_LIMIT);
     let t0 = clock.now();
     let client = Client::new(Dial::route(&endpoint.route), clock, t0, settings);
-    client.perform(job.record(Nanos::ZERO), job.body, &Watch::default()).await
+    client.perform(job.record(Nanos::ZERO), job.body, &AttemptControl::default()).await
 }
 
 fn describe(record: &StreamRecord) -> String {

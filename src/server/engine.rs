@@ -197,10 +197,10 @@ impl fmt::Display for Engine {
 
 /// A word that names no engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown engine `{0}`; known are {known}", known = words())]
+#[error("unknown engine `{0}`; known are {known}", known = known_engines())]
 pub struct UnknownEngine(String);
 
-fn words() -> String {
+fn known_engines() -> String {
     TABLE.iter().map(|traits| traits.word).collect::<Vec<_>>().join(", ")
 }
 

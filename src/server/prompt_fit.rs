@@ -12,7 +12,7 @@ use tokio::task::LocalSet;
 
 use super::error::ServerError;
 use crate::client::dialect::Api;
-use crate::client::{Client, Dial, Settings, Timeouts, Watch};
+use crate::client::{AttemptControl, Client, Dial, Settings, Timeouts};
 use crate::clock::Clock;
 use crate::prompt::tokenized::{self, Before};
 use crate::prompt::tokenizer::Tokenizer;
@@ -97,7 +97,9 @@ pub fn prime(setup: &Setup, count: u32) -> Result<String, ServerError> {
         let client = client(setup, prime_timeouts(setup))?;
         let sent = bodies.into_iter().map(|body| {
             let client = client.clone();
-            async move { client.perform(StreamRecord::default(), body, &Watch::default()).await }
+            async move {
+                client.perform(StreamRecord::default(), body, &AttemptControl::default()).await
+            }
         });
         Ok::<_, ServerError>(futures_util::future::join_all(sent).await)
     })?;
@@ -237,7 +239,8 @@ impl Probes<'_> {
             }
         };
         self.posts += 1;
-        let record = self.client.perform(StreamRecord::default(), body, &Watch::default()).await;
+        let record =
+            self.client.perform(StreamRecord::default(), body, &AttemptControl::default()).await;
         let counted = record.usage.and_then(|usage| usage.input_tok);
         self.failure = match (counted, record.outcome) {
             (Some(_), _) => None,

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{
     ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, SERVER,
@@ -24,15 +24,9 @@ pub(super) type Answer = Response<AnswerBody>;
 
 /// The body of a response.
 pub(super) struct AnswerBody {
-    kind: Kind,
+    inner: Pin<Box<dyn Body<Data = Bytes, Error = Broken>>>,
     /// Dropped with the body, which is when the answer has been given: held, and never read.
     parting: Option<Parting>,
-}
-
-enum Kind {
-    Whole(Full<Bytes>),
-    Tokens(Box<TokenBody>),
-    Faulty(Box<FaultyBody>),
 }
 
 /// Tells a connection when its answer is over.
@@ -48,16 +42,14 @@ impl Drop for Parting {
 }
 
 impl AnswerBody {
+    fn new(inner: impl Body<Data = Bytes, Error = Broken> + 'static) -> Self {
+        Self { inner: Box::pin(inner), parting: None }
+    }
+
     /// The same body, which tells of its end.
     pub(super) fn parting(mut self, parting: Option<Parting>) -> Self {
         self.parting = parting;
         self
-    }
-}
-
-impl From<Kind> for AnswerBody {
-    fn from(kind: Kind) -> Self {
-        Self { kind, parting: None }
     }
 }
 
@@ -69,50 +61,34 @@ impl Body for AnswerBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
-        // Neither of the first two fails.
-        match &mut self.kind {
-            Kind::Whole(body) => {
-                Pin::new(body).poll_frame(context).map(|frame| frame?.ok().map(Ok))
-            }
-            Kind::Tokens(body) => {
-                Pin::new(&mut **body).poll_frame(context).map(|frame| frame?.ok().map(Ok))
-            }
-            Kind::Faulty(body) => Pin::new(&mut **body).poll_frame(context),
-        }
+        self.inner.as_mut().poll_frame(context)
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.kind {
-            Kind::Whole(body) => body.is_end_stream(),
-            Kind::Tokens(body) => body.is_end_stream(),
-            Kind::Faulty(body) => body.is_end_stream(),
-        }
+        self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.kind {
-            Kind::Whole(body) => body.size_hint(),
-            _ => SizeHint::default(),
-        }
+        self.inner.size_hint()
     }
 }
 
 /// A stream of tokens.
 pub(super) fn stream(body: TokenBody) -> Answer {
-    events(Kind::Tokens(Box::new(body)))
+    events(body.map_err(|never| match never {}))
 }
 
 /// A stream of tokens with faults.
 pub(super) fn faulty_stream(body: FaultyBody, gzip: bool) -> Answer {
-    let mut answer = events(Kind::Faulty(Box::new(body)));
+    let mut answer = events(body);
     if gzip {
         answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     answer
 }
 
-fn events(body: Kind) -> Answer {
-    let mut answer = Response::new(body.into());
+fn events(body: impl Body<Data = Bytes, Error = Broken> + 'static) -> Answer {
+    let mut answer = Response::new(AnswerBody::new(body));
     let event_stream = HeaderValue::from_static("text/event-stream; charset=utf-8");
     answer.headers_mut().insert(CONTENT_TYPE, event_stream);
     named(answer)
@@ -156,7 +132,8 @@ pub(super) fn redirect(status: u16, path: &'static str) -> Answer {
 
 /// A body of no particular type.
 pub(super) fn head(status: u16, body: Bytes) -> Answer {
-    let mut answer = Response::new(Kind::Whole(Full::new(body)).into());
+    let mut answer =
+        Response::new(AnswerBody::new(Full::new(body).map_err(|never| match never {})));
     *answer.status_mut() = StatusCode::from_u16(status).expect("a status of this program");
     named(answer)
 }

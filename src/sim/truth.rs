@@ -214,23 +214,8 @@ fn nearest_rank(sorted: &[Nanos], percent: usize) -> Option<Nanos> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-    use std::rc::Rc;
-
     use super::*;
-
-    /// A sink that can be looked into.
-    #[derive(Clone, Default)]
-    struct Shared(Rc<RefCell<Vec<u8>>>);
-
-    impl Write for Shared {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.borrow_mut().write(bytes)
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::sim::tests::Log;
 
     #[test]
     fn rows_come_back_as_they_were_written() {
@@ -242,7 +227,7 @@ mod tests {
         }
         let full = ledger.row("chatcmpl-sim-0".to_owned(), Ended::Done);
         let empty = Ledger::new(Nanos(9), true).row("cmpl-sim-1".to_owned(), Ended::Refused);
-        let out = Shared::default();
+        let out = Log::default();
         let mut log = TruthLog::new(Box::new(out.clone()));
         log.write(&full);
         log.write(&empty);
@@ -259,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_log_without_requests_has_its_header() {
-        let out = Shared::default();
+        let out = Log::default();
         TruthLog::new(Box::new(out.clone())).flush();
         assert!(read(out.0.take().as_slice()).expect("a header").is_empty());
     }

@@ -31,7 +31,6 @@ impl Count {
     /// Counts of another server at about the same time. A figure that one of them lacks is lacking.
     #[must_use]
     pub fn and(self, other: &Self) -> Self {
-        let add = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
         let at_s = f64::midpoint(self.at_s, other.at_s);
         let off = |one: &Self| (one.at_s - at_s).abs() + one.half_width_s;
         Self {

@@ -88,35 +88,32 @@ pub fn read(page: &Exposition<'_>, rules: &'static Rules) -> Reading {
         models: models(page, rules),
         faults: Vec::new(),
     };
+    let faults = &mut reading.faults;
     for (counter, selector) in rules.counters {
-        match names.counter(selector) {
-            Ok(Some(series)) => {
-                reading.counters.insert(*counter, series);
-            }
-            Ok(None) => {}
-            Err(fault) => reading.faults.push(fault),
-        }
+        keep(&mut reading.counters, faults, *counter, names.counter(selector));
     }
     for (gauge, selector) in rules.gauges {
-        match names.gauge(*gauge, selector) {
-            Ok(Some(value)) => {
-                reading.gauges.insert(*gauge, value);
-            }
-            Ok(None) => {}
-            Err(fault) => reading.faults.push(fault),
-        }
+        keep(&mut reading.gauges, faults, *gauge, names.gauge(*gauge, selector));
     }
     for (latency, selector) in rules.latencies {
-        match names.histograms(selector) {
-            Ok(series) if series.is_empty() => {}
-            Ok(series) => {
-                reading.latencies.insert(*latency, series);
-            }
-            Err(fault) => reading.faults.push(fault),
-        }
+        let series = names.histograms(selector).map(|all| (!all.is_empty()).then_some(all));
+        keep(&mut reading.latencies, faults, *latency, series);
     }
     reading.stepped = stepped(&reading);
     reading
+}
+
+/// Keeps a figure where the page has it, or why it cannot be read.
+fn keep<K: Ord, V>(
+    figures: &mut BTreeMap<K, V>,
+    faults: &mut Vec<ReadingError>,
+    key: K,
+    found: Result<Option<V>, ReadingError>,
+) {
+    match found {
+        Ok(found) => figures.extend(found.map(|figure| (key, figure))),
+        Err(fault) => faults.push(fault),
+    }
 }
 
 fn stepped(reading: &Reading) -> Option<Stepped> {

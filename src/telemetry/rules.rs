@@ -153,6 +153,23 @@ pub struct Rules {
 /// Requests that ended without a whole answer.
 const NOT_ANSWERED: &[&str] = &["abort", "error"];
 
+/// An engine of which nothing is known; what is usual stands in it alone.
+const PLAIN: Rules = Rules {
+    engine: Engine::OpenAi,
+    name: "",
+    prefixes: &[],
+    moves: Moves::PerStep,
+    stepping: None,
+    is_front: false,
+    repeats: &[],
+    prompt_is_computed: false,
+    model_label: None,
+    counters: &[],
+    gauges: &[],
+    latencies: &[],
+    note: "",
+};
+
 /// All engines; where a page fits two, the first counts.
 pub static TABLE: [Rules; 8] = [
     // Before the engines, whose names its page may bear too.
@@ -160,11 +177,7 @@ pub static TABLE: [Rules; 8] = [
         engine: Engine::Dynamo,
         name: "Dynamo frontend",
         prefixes: &["dynamo_frontend_"],
-        moves: Moves::PerStep,
-        stepping: None,
         is_front: true,
-        repeats: &[],
-        prompt_is_computed: false,
         model_label: Some("model"),
         counters: &[
             (Counter::Prompt, by(&["dynamo_frontend_input_sequence_tokens_sum"])),
@@ -185,18 +198,13 @@ pub static TABLE: [Rules; 8] = [
             (Latency::Itl, by(&["dynamo_frontend_inter_token_latency_seconds"])),
             (Latency::E2e, by(&["dynamo_frontend_request_duration_seconds"])),
         ],
-        note: "",
+        ..PLAIN
     },
     Rules {
         engine: Engine::Vllm,
         name: "vLLM",
+        // `engine` tells data-parallel replicas apart, which add up: nothing is repeated.
         prefixes: &["vllm:"],
-        moves: Moves::PerStep,
-        stepping: None,
-        is_front: false,
-        // `engine` tells data-parallel replicas apart, which add up.
-        repeats: &[],
-        prompt_is_computed: false,
         model_label: Some("model_name"),
         counters: &[
             (Counter::Prompt, by(&["vllm:prompt_tokens"])),
@@ -229,6 +237,7 @@ pub static TABLE: [Rules; 8] = [
             (Latency::Queue, by(&["vllm:request_queue_time_seconds"])),
         ],
         note: "requests whose client left are in the token counts, not among the finished",
+        ..PLAIN
     },
     Rules {
         engine: Engine::Sglang,
@@ -236,10 +245,8 @@ pub static TABLE: [Rules; 8] = [
         prefixes: &["sglang:"],
         moves: Moves::PerFinished,
         stepping: Some(Stepping::TokenGaps),
-        is_front: false,
         // Ranks of one model tell the same figures again; `dp_rank` tells replicas apart.
         repeats: &["tp_rank", "pp_rank", "moe_ep_rank"],
-        prompt_is_computed: false,
         model_label: Some("model_name"),
         counters: &[
             (Counter::Prompt, by(&["sglang:prompt_tokens"])),
@@ -268,6 +275,7 @@ pub static TABLE: [Rules; 8] = [
         ],
         note: "prompt tokens and finished requests are counted when a request ends; requests cut off \
                are not among them",
+        ..PLAIN
     },
     Rules {
         engine: Engine::LlamaCpp,
@@ -275,10 +283,7 @@ pub static TABLE: [Rules; 8] = [
         prefixes: &["llamacpp:"],
         moves: Moves::PerFinished,
         stepping: Some(Stepping::BusyPlaces),
-        is_front: false,
-        repeats: &[],
         prompt_is_computed: true,
-        model_label: None,
         counters: &[
             (Counter::Prompt, by(&["llamacpp:prompt_tokens"])),
             (Counter::Cached, by(&["llamacpp:prompt_tokens_cached"])),
@@ -294,20 +299,15 @@ pub static TABLE: [Rules; 8] = [
             (Gauge::KvUse, by(&["llamacpp:kv_cache_usage_ratio"])),
             (Gauge::MeanBatch, by(&["llamacpp:n_busy_slots_per_decode"])),
         ],
-        latencies: &[],
         note: "no count of requests is kept, and tokens of requests cut off are never counted; prompt \
                tokens are those computed, without cached ones",
+        ..PLAIN
     },
     Rules {
         engine: Engine::Tgi,
         name: "TGI",
         prefixes: &["tgi_"],
         moves: Moves::PerFinished,
-        stepping: None,
-        is_front: false,
-        repeats: &[],
-        prompt_is_computed: false,
-        model_label: None,
         counters: &[
             (Counter::Prompt, by(&["tgi_request_input_length_sum"])),
             (Counter::Generation, by(&["tgi_request_generated_tokens_sum"])),
@@ -325,16 +325,13 @@ pub static TABLE: [Rules; 8] = [
             (Latency::Queue, by(&["tgi_request_queue_duration"])),
         ],
         note: "ITL is the mean of each request, counted once when it ends",
+        ..PLAIN
     },
     Rules {
         engine: Engine::TrtLlm,
         name: "TensorRT-LLM",
         prefixes: &["trtllm_", "trtllm:"],
         moves: Moves::PerFinished,
-        stepping: None,
-        is_front: false,
-        repeats: &[],
-        prompt_is_computed: false,
         model_label: Some("model_name"),
         counters: &[
             (Counter::Prompt, by(&["trtllm_prompt_tokens", "trtllm:prompt_tokens"])),
@@ -383,16 +380,12 @@ pub static TABLE: [Rules; 8] = [
             ),
         ],
         note: "ITL is the mean of each request, counted once when it ends",
+        ..PLAIN
     },
     Rules {
         engine: Engine::LmDeploy,
         name: "LMDeploy",
         prefixes: &["lmdeploy:"],
-        moves: Moves::PerStep,
-        stepping: None,
-        is_front: false,
-        repeats: &[],
-        prompt_is_computed: false,
         model_label: Some("model_name"),
         counters: &[
             (Counter::Prompt, by(&["lmdeploy:prompt_tokens"])),
@@ -417,18 +410,14 @@ pub static TABLE: [Rules; 8] = [
             (Latency::E2e, by(&["lmdeploy:e2e_request_latency_seconds"])),
             (Latency::Queue, by(&["lmdeploy:request_queue_time_seconds"])),
         ],
-        note: "",
+        ..PLAIN
     },
     Rules {
         engine: Engine::LiteLlm,
         name: "LiteLLM",
         prefixes: &["litellm_"],
         moves: Moves::PerFinished,
-        stepping: None,
         is_front: true,
-        repeats: &[],
-        prompt_is_computed: false,
-        model_label: None,
         counters: &[
             (Counter::Prompt, by(&["litellm_input_tokens_metric"])),
             (Counter::Cached, by(&["litellm_input_cached_tokens_metric"])),
@@ -439,12 +428,12 @@ pub static TABLE: [Rules; 8] = [
             ),
             (Counter::FinishedTokens, by(&["litellm_output_tokens_metric"])),
         ],
-        gauges: &[],
         latencies: &[
             (Latency::Ttft, by(&["litellm_llm_api_time_to_first_token_metric"])),
             (Latency::E2e, by(&["litellm_request_total_latency_metric"])),
             (Latency::Queue, by(&["litellm_request_queue_time_seconds"])),
         ],
         note: "a proxy: it counts what passed through it, as the servers behind it told",
+        ..PLAIN
     },
 ];

@@ -24,7 +24,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 use underfire::client::dialect::Api;
-use underfire::client::{Client, Dial, Headers, RequestHead, Route, Settings, Watch};
+use underfire::client::{AttemptControl, Client, Dial, Headers, RequestHead, Route, Settings};
 use underfire::clock::Clock;
 use underfire::lab::Setup;
 use underfire::metrics::{Metrics, Window};
@@ -85,7 +85,7 @@ async fn whole(port: u16, answers: Answers, streams: usize, turns: usize) {
         tokio::task::spawn_local(async move {
             for _ in 0..turns {
                 let record = StreamRecord { due: clock.now().since(t0), ..StreamRecord::default() };
-                let record = client.perform(record, body.clone(), &Watch::default()).await;
+                let record = client.perform(record, body.clone(), &AttemptControl::default()).await;
                 assert_eq!(record.outcome, Outcome::Ok, "{:?}", record.error);
                 let row = Row::of(&record, Nanos::ZERO);
                 metrics.borrow_mut().add(&row, &record);

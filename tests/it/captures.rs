@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
-use underfire::client::{Client, Dial, RequestHead, Retries, Settings, Timeouts, Watch};
+use underfire::client::{AttemptControl, Client, Dial, RequestHead, Retries, Settings, Timeouts};
 use underfire::clock::{Clock, VirtualTime};
 use underfire::record::{Outcome, Row, StreamRecord, TokenSource};
 use underfire::units::Nanos;
@@ -79,7 +79,9 @@ fn row(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Row {
         let client = Client::new(dial, clock, Nanos::ZERO, settings);
         async move {
             let record = StreamRecord::default();
-            client.perform(record, bytes::Bytes::from_static(b"{}"), &Watch::default()).await
+            client
+                .perform(record, bytes::Bytes::from_static(b"{}"), &AttemptControl::default())
+                .await
         }
     });
     Row::of(&ran.expect("a runtime").expect("no stall"), Nanos::ZERO)

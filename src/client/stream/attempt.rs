@@ -8,31 +8,27 @@ use std::task::Poll;
 use bytes::Bytes;
 use hyper::StatusCode;
 
-use super::dialect::{self, Parsed};
+use super::dialect;
 use super::failure::{
-    Failure, compressed_words, cut_failure, dial_failure, is_compressed, no_events_words, one_line,
+    Failure, cut_failure, describe_encoding, dial_failure, is_compressed, no_events, one_line,
     other_form,
 };
-use super::retry_after::{retry_after, retry_after_words};
-use super::sse;
+use super::retry_after::{quoted_retry_after, retry_after};
 use crate::client::Client;
-use crate::client::cancel::{Step, Watch};
+use crate::client::control::{AttemptControl, Step};
 use crate::client::timeouts::Deadline;
 use crate::client::wire::{Exchange, Head, HttpError, Link, Reused, Terms};
-use crate::record::{Outcome, StreamRecord, TokenTimes, Usage};
+use crate::record::{Outcome, StreamRecord, TokenTimes};
 use crate::units::Nanos;
 
 /// Bytes of an error body that are kept for its message.
 const ERROR_BODY_LIMIT: usize = 64 * 1024;
-/// After so many reads a stream lets the others have a turn: one that always has bytes must not hold
-/// up a send that is due.
-const READS_AT_ONCE: u32 = 4;
 /// How long after `[DONE]` the end of the body may take before the connection is given up.
 const END_OF_BODY_LIMIT: Nanos = Nanos::from_secs(1);
 
 pub(crate) struct Attempt<'a> {
     pub(super) client: &'a Rc<Client>,
-    watch: &'a Watch,
+    pub(super) control: &'a AttemptControl,
     pub(super) record: StreamRecord,
     /// When the first attempt started, and this one.
     sent: Nanos,
@@ -40,13 +36,13 @@ pub(crate) struct Attempt<'a> {
     /// How long the server asks to be left alone.
     retry_after: Option<Nanos>,
     /// The connection broke within the answer.
-    broke: bool,
+    pub(super) broke: bool,
     /// What is known of the connection.
     terms: Terms,
     /// How long it had rested.
     rested: Nanos,
     /// How long the bytes at hand had lain in the kernel.
-    rx_delay: Option<Nanos>,
+    pub(super) rx_delay: Option<Nanos>,
     /// `[DONE]` was seen.
     pub(super) done: bool,
     /// Since when nothing of the answer is missing but its end, as an offset.
@@ -69,12 +65,12 @@ impl<'a> Attempt<'a> {
     pub(crate) fn new(
         client: &'a Rc<Client>,
         record: StreamRecord,
-        watch: &'a Watch,
+        control: &'a AttemptControl,
         sent: Nanos,
     ) -> Self {
         Self {
             client,
-            watch,
+            control,
             record,
             sent,
             started: client.clock.now(),
@@ -90,7 +86,7 @@ impl<'a> Attempt<'a> {
     }
 
     pub(crate) async fn run(mut self: Box<Self>, body: Bytes) -> Ended {
-        self.watch.saw_byte(self.started);
+        self.control.saw_byte(self.started);
         if self.client.settings.keep_kinds {
             self.record.tokens = TokenTimes::keeping_kinds();
         }
@@ -124,11 +120,11 @@ impl<'a> Attempt<'a> {
             return Err(Failure::new(Outcome::Http(head.status.as_u16()), message));
         }
         if is_compressed(&head) {
-            return Err(Failure::new(Outcome::StreamError, compressed_words(&head)));
+            return Err(Failure::new(Outcome::StreamError, describe_encoding(&head)));
         }
         if let Some(form) = other_form(&head.content_type) {
             let message = self.message(&mut exchange).await;
-            return Err(Failure::new(Outcome::StreamError, no_events_words(form, &message)));
+            return Err(Failure::new(Outcome::StreamError, no_events(form, &message)));
         }
         self.events(&mut exchange).await?;
         self.expect_events(&head.content_type)?;
@@ -147,7 +143,7 @@ impl<'a> Attempt<'a> {
         let deadline = self.client.settings.timeouts.connecting(self.sent, self.started);
         let dial = self.client.pool.dial();
         let connection = self
-            .watch
+            .control
             .guard(&self.client.clock, deadline.map(|deadline| deadline.at), dial)
             .await
             .map_err(|cut| cut_failure(cut, deadline, "before a connection was made"))?
@@ -162,12 +158,12 @@ impl<'a> Attempt<'a> {
         let request = settings.head.post(body);
         let deadline = settings.timeouts.responding(self.sent);
         let head = self
-            .watch
+            .control
             .guard(&self.client.clock, deadline.map(|deadline| deadline.at), exchange.send(request))
             .await
             .map_err(|cut| cut_failure(cut, deadline, "before the response began"))?
             .map_err(|error| self.no_response(&error))?;
-        self.watch.saw_byte(head.at);
+        self.control.saw_byte(head.at);
         self.record.headers = Some(self.client.offset(head.at));
         self.record.http_status = Some(head.status.as_u16());
         Ok(head)
@@ -191,137 +187,17 @@ impl<'a> Attempt<'a> {
         Failure::new(Outcome::Connect, text)
     }
 
-    /// Reads events until `[DONE]`, the end of the body, or a failure.
-    async fn events(&mut self, exchange: &mut Exchange) -> Result<(), Failure> {
-        let mut decoder = sse::Decoder::new();
-        let mut reads = 0;
-        let (watch, clock) = (self.watch, &self.client.clock);
-        let followed = watch.follow(clock, |context| {
-            loop {
-                let mut outcome = Ok(());
-                let read = exchange.poll_read(context, |bytes, arrival| {
-                    self.watch.saw_byte(arrival.at);
-                    if outcome.is_ok() && !self.done {
-                        self.rx_delay = arrival.rx_delay;
-                        outcome = self.decode(&mut decoder, Some(bytes), arrival.at);
-                    }
-                });
-                match read {
-                    Poll::Pending => return Step::Waiting(self.stream_deadline()),
-                    Poll::Ready(_) if outcome.is_err() || self.done => return Step::Ready(outcome),
-                    Poll::Ready(Some(Ok(()))) => {}
-                    Poll::Ready(ended) => {
-                        let at = exchange.last_read();
-                        let outcome = self.decode(&mut decoder, None, at);
-                        self.record.close.get_or_insert(self.client.offset(at));
-                        if let Some(Err(error)) = ended {
-                            self.broke = true;
-                            self.record.error = Some(format!("connection broke: {error}"));
-                        }
-                        return Step::Ready(outcome);
-                    }
-                }
-                reads += 1;
-                if reads % READS_AT_ONCE == 0 {
-                    context.waker().wake_by_ref();
-                    return Step::Waiting(self.stream_deadline());
-                }
-            }
-        });
-        let followed = followed.await;
-        // The line that was under way when the stream was cut may be all that was said.
-        decoder.finish(|_| ());
-        self.stray = decoder.into_stray();
-        followed.unwrap_or_else(|(cut, deadline)| self.cut(cut, deadline))
-    }
-
-    /// Decodes bytes of one read, or (`None`) what is pending at the end of the stream.
-    fn decode(
-        &mut self,
-        decoder: &mut sse::Decoder,
-        bytes: Option<&[u8]>,
-        at: Nanos,
-    ) -> Result<(), Failure> {
-        let at = self.client.offset(at);
-        let mut result = Ok(());
-        let mut on_event = |event: sse::Event<'_>| {
-            if result.is_ok() && !self.done {
-                result = self.event(&event, at);
-            }
-        };
-        match bytes {
-            Some(bytes) => decoder
-                .feed(bytes, &mut on_event)
-                .map_err(|error| Failure::new(Outcome::StreamError, error.to_string()))?,
-            None => {
-                decoder.finish(&mut on_event);
-            }
-        }
-        result?;
-        // A gateway may hold the stream open after a `[DONE]` that no empty line follows.
-        if decoder.holds_done() && !self.done {
-            self.done = true;
-            self.record.first_event.get_or_insert(at);
-            self.record.close = Some(at);
-        }
-        Ok(())
-    }
-
-    fn event(&mut self, event: &sse::Event<'_>, at: Nanos) -> Result<(), Failure> {
-        let record = &mut self.record;
-        record.first_event.get_or_insert(at);
-        let chunk = match dialect::parse_event(event.name, event.data) {
-            Ok(Parsed::Done) => {
-                self.done = true;
-                record.close = Some(at);
-                return Ok(());
-            }
-            Ok(Parsed::Chunk(chunk)) => chunk,
-            Err(error) => return Err(Failure::new(Outcome::StreamError, error.to_string())),
-        };
-        if chunk.is_answer() {
-            record.first_answer.get_or_insert(at);
-        }
-        if let (Some(_), Some(saved)) = (chunk.kind, &mut record.text) {
-            dialect::append_text(event.data, saved);
-        }
-        if let Some(kind) = chunk.kind {
-            record.tokens.push(at, kind, chunk.usage.and_then(|usage| usage.output_tok));
-            record.tokens.set_rx_delay(self.rx_delay);
-            record.rx_delay = record.rx_delay.max(self.rx_delay);
-        }
-        if record.request_id.is_none() {
-            record.request_id = chunk.id.map(|id| one_line(&id));
-        }
-        if let Some(reason) = chunk.finish_reason {
-            record.finish_reason = Some(one_line(&reason));
-        }
-        self.whole = match (chunk.kind, chunk.usage.and_then(|usage| usage.output_tok)) {
-            (None, Some(_)) if record.finish_reason.is_some() => Some(at),
-            (None, _) => self.whole,
-            // Another choice goes on.
-            (Some(_), _) => None,
-        };
-        if let Some(usage) = chunk.usage {
-            // After a finish reason no count is a running one, a count of zero included.
-            let running = usage.running && record.finish_reason.is_none();
-            record.usage = Some(latest(record.usage, Usage { running, ..usage }));
-        }
-        // Last, so that a token that came with the error is still counted.
-        chunk.error.map_or(Ok(()), |error| Err(Failure::new(Outcome::StreamError, error)))
-    }
-
     /// Why a status other than 200 came, in the server's words.
     async fn refusal(&mut self, exchange: &mut Exchange, head: &Head) -> String {
         self.retry_after = retry_after(&head.headers);
         let message = self.message(exchange).await;
         if is_compressed(head) {
-            return compressed_words(head);
+            return describe_encoding(head);
         }
         if head.status.is_redirection() && !head.location.is_empty() {
             return format!("{message} (to {}, not followed)", head.location);
         }
-        match retry_after_words(&head.headers) {
+        match quoted_retry_after(&head.headers) {
             Some(words) => format!("{message} ({words})"),
             None => message,
         }
@@ -331,15 +207,15 @@ impl<'a> Attempt<'a> {
     /// ends the body early (its connection, a limit, the run) only makes the line shorter.
     async fn message(&mut self, exchange: &mut Exchange) -> String {
         let mut body = Vec::new();
-        let (watch, clock) = (self.watch, &self.client.clock);
-        let followed = watch.follow(clock, |context| {
+        let (control, clock) = (self.control, &self.client.clock);
+        let followed = control.follow(clock, |context| {
             while body.len() < ERROR_BODY_LIMIT {
                 let read = exchange.poll_read(context, |bytes, arrival| {
-                    watch.saw_byte(arrival.at);
+                    control.saw_byte(arrival.at);
                     body.extend_from_slice(bytes);
                 });
                 match read {
-                    Poll::Pending => return Step::Waiting(self.stream_deadline()),
+                    Poll::Pending => return Step::Waiting(self.wait_until()),
                     Poll::Ready(Some(Ok(()))) => {}
                     Poll::Ready(_ended) => {
                         self.record.close = Some(self.client.offset(exchange.last_read()));
@@ -354,11 +230,16 @@ impl<'a> Attempt<'a> {
         dialect::error_message(&body)
     }
 
-    fn stream_deadline(&self) -> Option<Deadline> {
+    pub(super) fn wait_until(&self) -> Option<Nanos> {
+        self.stream_deadline().map(|deadline| deadline.at)
+    }
+
+    /// What a stream runs into unless something more comes.
+    pub(super) fn stream_deadline(&self) -> Option<Deadline> {
         let has_token = self.record.tokens.count() > 0;
         let timeouts = &self.client.settings.timeouts;
         let whole = self.whole.map(|whole| self.client.t0 + whole);
-        timeouts.streaming(self.sent, self.watch.last_byte(), has_token, whole)
+        timeouts.streaming(self.sent, self.control.last_byte(), has_token, whole)
     }
 }
 
@@ -380,7 +261,7 @@ async fn recycle(client: &Rc<Client>, mut exchange: Exchange, terms: Terms) {
             let mut next = async || poll_fn(|context| exchange.poll_read(context, |_, _| ())).await;
             while let Some(Ok(())) = next().await {}
         };
-        if Watch::default().guard(&client.clock, Some(deadline), end).await.is_ok() {
+        if AttemptControl::default().guard(&client.clock, Some(deadline), end).await.is_ok() {
             put_back(&client, exchange, terms);
         }
     });
@@ -392,17 +273,5 @@ fn put_back(client: &Rc<Client>, exchange: Exchange, terms: Terms) {
     {
         let client = client.clone();
         tokio::task::spawn_local(async move { client.pool.sweep().await });
-    }
-}
-
-/// The last count seen wins; what it leaves out keeps its earlier value.
-fn latest(before: Option<Usage>, last: Usage) -> Usage {
-    let before = before.unwrap_or_default();
-    Usage {
-        input_tok: last.input_tok.or(before.input_tok),
-        output_tok: last.output_tok.or(before.output_tok),
-        cached_tok: last.cached_tok.or(before.cached_tok),
-        reasoning_tok: last.reasoning_tok.or(before.reasoning_tok),
-        running: last.running,
     }
 }

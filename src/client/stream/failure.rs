@@ -5,7 +5,7 @@
 
 use std::io;
 
-use crate::client::cancel::Cut;
+use crate::client::control::Cut;
 use crate::client::timeouts::Deadline;
 use crate::client::wire::Head;
 use crate::record::Outcome;
@@ -25,7 +25,7 @@ impl Failure {
 pub(super) fn cut_failure(cut: Cut, deadline: Option<Deadline>, place: &str) -> Failure {
     match (cut, deadline) {
         (Cut::Deadline, Some(deadline)) => {
-            Failure::new(Outcome::Timeout, format!("{}, given up {place}", deadline.words()))
+            Failure::new(Outcome::Timeout, format!("{}, given up {place}", deadline.describe()))
         }
         (Cut::Deadline | Cut::Stopped, _) => {
             Failure::new(Outcome::Incomplete, format!("cut by us {place}"))
@@ -70,7 +70,7 @@ pub(super) fn form_of_text(text: &[u8]) -> Option<&'static str> {
     }
 }
 
-pub(super) fn no_events_words(form: &str, message: &str) -> String {
+pub(super) fn no_events(form: &str, message: &str) -> String {
     format!("expected a stream of events, got one {form}: {message}")
 }
 
@@ -78,7 +78,7 @@ pub(super) fn is_compressed(head: &Head) -> bool {
     !matches!(head.encoding.as_str(), "" | "identity")
 }
 
-pub(super) fn compressed_words(head: &Head) -> String {
+pub(super) fn describe_encoding(head: &Head) -> String {
     let encoding = &head.encoding;
     format!(
         "the answer came compressed (content-encoding: {encoding}) although identity was asked for, \

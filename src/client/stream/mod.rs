@@ -3,6 +3,7 @@
 //! Deliberately absent: sockets and HTTP (see [`super::wire`]), and sending again (see [`super::retry`]).
 
 mod attempt;
+mod events;
 mod failure;
 mod retry_after;
 mod verdict;

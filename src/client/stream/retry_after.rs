@@ -32,7 +32,7 @@ fn seconds(text: &str) -> Option<Nanos> {
 }
 
 /// What the server says of when to come back, as it says it.
-pub(super) fn retry_after_words(headers: &HeaderMap) -> Option<String> {
+pub(super) fn quoted_retry_after(headers: &HeaderMap) -> Option<String> {
     let said = headers.get(RETRY_AFTER)?;
     let shown = String::from_utf8_lossy(said.as_bytes());
     let unread =
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(retry_after(&HeaderMap::new()), None);
         let words = |said: &[u8]| {
             let value = HeaderValue::from_bytes(said).expect("a value");
-            retry_after_words(&HeaderMap::from_iter([(RETRY_AFTER, value)])).expect("words")
+            quoted_retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value)])).expect("words")
         };
         assert_eq!(words(b" 1.5"), "Retry-After: 1.5");
         assert_eq!(words(b"soon"), "Retry-After: soon, which is no time and was ignored");

@@ -4,18 +4,18 @@
 
 use super::attempt::Attempt;
 use super::dialect;
-use super::failure::{Failure, cut_failure, form_of_text, no_events_words};
-use crate::client::cancel::Cut;
-use crate::client::timeouts::Deadline;
+use super::failure::{Failure, cut_failure, form_of_text, no_events};
+use crate::client::control::Cut;
 use crate::record::Outcome;
 
 impl Attempt<'_> {
     /// What becomes of a stream that is not followed to its end.
-    pub(super) fn cut(&mut self, cut: Cut, deadline: Option<Deadline>) -> Result<(), Failure> {
+    pub(super) fn cut(&mut self, cut: Cut) -> Result<(), Failure> {
+        let deadline = self.stream_deadline();
         if let (Cut::Deadline, Some(deadline)) = (cut, deadline)
             && deadline.is_end_of_answer()
         {
-            self.record.error = Some(deadline.words());
+            self.record.error = Some(deadline.describe());
             return Ok(());
         }
         let place = match self.whole {
@@ -38,7 +38,7 @@ impl Attempt<'_> {
         let stray = std::mem::take(&mut self.stray);
         let form = form_of_text(&stray).filter(|_| !has_events);
         let error = match (form, dialect::error_outside(&stray)) {
-            (Some(form), _) => no_events_words(form, &dialect::error_message(&stray)),
+            (Some(form), _) => no_events(form, &dialect::error_message(&stray)),
             (None, Some(error)) => format!("an error outside of the events: {error}"),
             (None, None) if has_events => return Ok(()),
             (None, None) => return self.expect_any(content_type, &stray),

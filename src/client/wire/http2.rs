@@ -15,8 +15,9 @@ use bytes::Bytes;
 use h2::RecvStream;
 use h2::client::{Builder, SendRequest};
 use hyper::Request;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 
+use super::forward::forward_writes;
 use super::maybe_tls::Wire;
 use super::response_head::Head;
 use super::stamped::Arrival;
@@ -277,20 +278,4 @@ impl AsyncRead for ReadByRead {
     }
 }
 
-impl AsyncWrite for ReadByRead {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().wire).poll_write(context, bytes)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().wire).poll_flush(context)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().wire).poll_shutdown(context)
-    }
-}
+forward_writes!(ReadByRead, |io| &mut io.wire);

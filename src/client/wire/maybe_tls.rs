@@ -1,14 +1,15 @@
 //! A connection as HTTP sees it: a stamped socket, bare or under TLS.
 
 use std::cell::Cell;
-use std::io::{self, IoSlice, Read};
+use std::io::{self, Read};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
+use super::forward::{Io, forward_writes};
 use super::stamped::{Arrival, Stamped};
 
 /// More unasked TLS records than this on an idle connection, and it is not worth having.
@@ -22,6 +23,13 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
+    fn io(&mut self) -> &mut dyn Io {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(stream) => stream,
+        }
+    }
+
     /// When the bytes that were read last arrived at the socket.
     pub(super) fn last_read(&self) -> &Rc<Cell<Arrival>> {
         match self {
@@ -76,51 +84,8 @@ impl AsyncRead for Wire {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(socket) => Pin::new(socket).poll_read(context, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
+        Pin::new(self.get_mut().io()).poll_read(context, buffer)
     }
 }
 
-impl AsyncWrite for Wire {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(socket) => Pin::new(socket).poll_write(context, bytes),
-            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(socket) => Pin::new(socket).poll_write_vectored(context, parts),
-            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(context, parts),
-        }
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(socket) => Pin::new(socket).poll_flush(context),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(socket) => Pin::new(socket).poll_shutdown(context),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-        }
-    }
-}
+forward_writes!(Wire, |wire| wire.io());

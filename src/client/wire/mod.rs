@@ -3,6 +3,7 @@
 //! Deliberately absent: what a body says (see [`super::stream`]), limits on waiting, and retries.
 
 mod exchange;
+mod forward;
 mod framing;
 mod http1;
 #[cfg(test)]

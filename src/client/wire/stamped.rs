@@ -2,15 +2,16 @@
 //! parsed. TLS goes on top of it, so that the time of an arrival is the same with and without.
 
 use std::cell::Cell;
-use std::io::{self, IoSlice, Read};
+use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, Interest, ReadBuf};
+use tokio::io::{AsyncRead, DuplexStream, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
+use super::forward::{Io, forward_writes};
 use super::rx_time::{self, Received};
 use crate::clock::{Clock, Utc};
 use crate::units::Nanos;
@@ -30,6 +31,16 @@ pub(super) enum Transport {
     Tcp(TcpStream),
     Unix(UnixStream),
     Pipe(DuplexStream),
+}
+
+impl Transport {
+    fn io(&mut self) -> &mut dyn Io {
+        match self {
+            Self::Tcp(stream) => stream,
+            Self::Unix(stream) => stream,
+            Self::Pipe(pipe) => pipe,
+        }
+    }
 }
 
 /// A connection whose reads are stamped: one stamp per read, taken before anything is parsed.
@@ -153,11 +164,7 @@ impl AsyncRead for Stamped {
             this.last_read.set(arrival(now, delay, this.last_read.get().at));
             return Poll::Ready(Ok(()));
         }
-        let read = match &mut this.transport {
-            Transport::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
-            Transport::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
-            Transport::Pipe(pipe) => Pin::new(pipe).poll_read(context, buffer),
-        };
+        let read = Pin::new(this.transport.io()).poll_read(context, buffer);
         if read.is_ready() {
             // A send that has come due in the meantime does not wait for the other reads.
             this.last_read.set(Arrival { at: this.clock.now_and_wake(), rx_delay: None });
@@ -166,51 +173,7 @@ impl AsyncRead for Stamped {
     }
 }
 
-impl AsyncWrite for Stamped {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().transport {
-            Transport::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
-            Transport::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
-            Transport::Pipe(pipe) => Pin::new(pipe).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().transport {
-            Transport::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, parts),
-            Transport::Unix(stream) => Pin::new(stream).poll_write_vectored(context, parts),
-            Transport::Pipe(pipe) => Pin::new(pipe).poll_write_vectored(context, parts),
-        }
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().transport {
-            Transport::Tcp(stream) => Pin::new(stream).poll_flush(context),
-            Transport::Unix(stream) => Pin::new(stream).poll_flush(context),
-            Transport::Pipe(pipe) => Pin::new(pipe).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().transport {
-            Transport::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
-            Transport::Unix(stream) => Pin::new(stream).poll_shutdown(context),
-            Transport::Pipe(pipe) => Pin::new(pipe).poll_shutdown(context),
-        }
-    }
-}
+forward_writes!(Stamped, |socket| socket.transport.io());
 
 #[cfg(test)]
 mod tests {

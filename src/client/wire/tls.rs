@@ -119,7 +119,7 @@ impl Tls {
                 Err(io::Error::other("TLS: the server does not offer HTTP/2 (leave out --http2)"))
             }
             Ok(stream) => Ok(Wire::Tls(Box::new(stream))),
-            Err(error) => Err(io::Error::new(error.kind(), words(&error))),
+            Err(error) => Err(io::Error::new(error.kind(), describe(&error))),
         }
     }
 }
@@ -231,10 +231,10 @@ impl ServerCertVerifier for Verifier {
 }
 
 /// What a failed handshake means.
-fn words(error: &io::Error) -> String {
+fn describe(error: &io::Error) -> String {
     let fault = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
     match fault {
-        Some(Error::InvalidCertificate(fault)) => format!("TLS: {}", certificate_words(fault)),
+        Some(Error::InvalidCertificate(fault)) => format!("TLS: {}", describe_certificate(fault)),
         Some(Error::InvalidMessage(_)) => {
             "TLS: the server's answer is no TLS (is it an http:// server?)".to_owned()
         }
@@ -246,7 +246,7 @@ fn words(error: &io::Error) -> String {
     }
 }
 
-fn certificate_words(fault: &CertificateError) -> String {
+fn describe_certificate(fault: &CertificateError) -> String {
     match fault {
         CertificateError::UnknownIssuer => {
             "the certificate is not trusted: self-signed, or from an authority that this system does \

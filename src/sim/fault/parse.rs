@@ -7,6 +7,41 @@ use crate::units::Nanos;
 /// The longest line that may be asked for: beyond it a client may well give up, and memory matters.
 const LINE_BYTES: usize = 64 << 20;
 
+/// Faults without a value.
+const PLAIN: [(&str, Fault); 18] = [
+    ("refuse", Fault::Refuse),
+    ("json", Fault::Json),
+    ("no-done", Fault::NoDone),
+    ("bytes", Fault::Bytes),
+    ("utf8", Fault::Utf8),
+    ("crlf", Fault::Lines(LineEnd::CrLf)),
+    ("cr", Fault::Lines(LineEnd::Cr)),
+    ("bom", Fault::Bom),
+    ("comments", Fault::Comments),
+    ("no-space", Fault::NoSpace),
+    ("empty-choices", Fault::EmptyChoices),
+    ("early-role", Fault::EarlyRole),
+    ("running-usage", Fault::RunningUsage),
+    ("no-usage", Fault::NoUsage),
+    ("no-finish", Fault::NoFinish),
+    ("empty", Fault::Empty),
+    ("gzip", Fault::Gzip),
+    ("tools", Fault::Tools),
+];
+
+/// How a stream stays open.
+const OPEN: [(&str, Done); 3] =
+    [("", Done::Open), ("bare", Done::OpenBare), ("mute", Done::OpenMute)];
+
+/// In which form an error comes.
+const ERROR_FORMS: [(&str, ErrorForm); 5] = [
+    ("object", ErrorForm::Object),
+    ("string", ErrorForm::String),
+    ("event", ErrorForm::Event),
+    ("field", ErrorForm::Field),
+    ("bare", ErrorForm::Bare),
+];
+
 /// A rule that means nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
@@ -32,7 +67,7 @@ pub(super) fn fault(text: &str) -> Result<Fault, FaultError> {
         Some((word, value)) => (word, Some(value)),
         None => (text, None),
     };
-    if let Some(fault) = plain(word) {
+    if let Some(fault) = one_of(word, &PLAIN) {
         let wanted = "no value";
         return match value {
             None => Ok(fault),
@@ -42,31 +77,6 @@ pub(super) fn fault(text: &str) -> Result<Fault, FaultError> {
     let (read, wanted) =
         valued(word, value.unwrap_or("")).ok_or_else(|| FaultError::Unknown(text.to_owned()))?;
     read.ok_or_else(|| FaultError::Value { fault: text.to_owned(), wanted })
-}
-
-/// Faults without a value.
-fn plain(word: &str) -> Option<Fault> {
-    Some(match word {
-        "refuse" => Fault::Refuse,
-        "json" => Fault::Json,
-        "no-done" => Fault::NoDone,
-        "bytes" => Fault::Bytes,
-        "utf8" => Fault::Utf8,
-        "crlf" => Fault::Lines(LineEnd::CrLf),
-        "cr" => Fault::Lines(LineEnd::Cr),
-        "bom" => Fault::Bom,
-        "comments" => Fault::Comments,
-        "no-space" => Fault::NoSpace,
-        "empty-choices" => Fault::EmptyChoices,
-        "early-role" => Fault::EarlyRole,
-        "running-usage" => Fault::RunningUsage,
-        "no-usage" => Fault::NoUsage,
-        "no-finish" => Fault::NoFinish,
-        "empty" => Fault::Empty,
-        "gzip" => Fault::Gzip,
-        "tools" => Fault::Tools,
-        _ => return None,
-    })
 }
 
 /// Faults with a value, and what that has to be; `None`: no such fault.
@@ -90,7 +100,8 @@ fn valued(word: &str, value: &str) -> Option<(Option<Fault>, &'static str)> {
         "late-usage" => (span().map(Fault::LateUsage), "a duration such as 1s"),
         "idle" => (span().map(Fault::Idle), "a duration such as 1s"),
         "error" => (
-            counted(0).and_then(|(form, after)| Some(Fault::Error(error_form(form)?, after))),
+            counted(0)
+                .and_then(|(form, after)| Some(Fault::Error(one_of(form, &ERROR_FORMS)?, after))),
             "`object`, `string`, `event`, `field` or `bare`, and maybe `,N` tokens before it",
         ),
         "stall" => (
@@ -103,7 +114,7 @@ fn valued(word: &str, value: &str) -> Option<(Option<Fault>, &'static str)> {
             counted(1).and_then(|(word, after)| Some(Fault::Cut(how(word)?, after))),
             "`end`, `close` or `reset`, and maybe `,N` tokens before it",
         ),
-        "open" => (open(value).map(Fault::Open), "no value, `bare` or `mute`"),
+        "open" => (one_of(value, &OPEN).map(Fault::Open), "no value, `bare` or `mute`"),
         "group" => (
             value.parse().ok().filter(|tokens| *tokens >= 1).map(Fault::Group),
             "a number of tokens, at least 1",
@@ -125,31 +136,11 @@ fn reasoning(key: ReasoningKey, value: &str) -> Option<Fault> {
     Some(Fault::Reasoning(key, tokens))
 }
 
-fn open(word: &str) -> Option<Done> {
-    Some(match word {
-        "" => Done::Open,
-        "bare" => Done::OpenBare,
-        "mute" => Done::OpenMute,
-        _ => return None,
-    })
-}
-
 fn how(word: &str) -> Option<Break> {
-    Some(match word {
-        "end" => Break::End,
-        "close" => Break::Close,
-        "reset" => Break::Reset,
-        _ => return None,
-    })
+    one_of(word, &[("end", Break::End), ("close", Break::Close), ("reset", Break::Reset)])
 }
 
-fn error_form(word: &str) -> Option<ErrorForm> {
-    Some(match word {
-        "object" => ErrorForm::Object,
-        "string" => ErrorForm::String,
-        "event" => ErrorForm::Event,
-        "field" => ErrorForm::Field,
-        "bare" => ErrorForm::Bare,
-        _ => return None,
-    })
+/// What a word stands for.
+fn one_of<T: Copy>(word: &str, known: &[(&str, T)]) -> Option<T> {
+    known.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
 }

@@ -41,7 +41,7 @@ fn ms(ms: u64) -> Nanos {
 
 /// A truth log in memory.
 #[derive(Clone, Default)]
-struct Log(Rc<RefCell<Vec<u8>>>);
+pub(super) struct Log(pub(super) Rc<RefCell<Vec<u8>>>);
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

@@ -264,7 +264,7 @@ pub(super) fn raw_value(raw: &str, opening: char, key: &str) -> Result<Box<RawVa
 /// A list of block ids.
 pub(super) fn id_list(raw: &str, key: &str) -> Result<Vec<u64>, Fault> {
     let mut scan = Scan::new(raw.as_bytes());
-    if let Some(ids) = scan.list(0).filter(|_| scan.is_at_end()) {
+    if let Some(ids) = scan.integers(0).filter(|_| scan.is_at_end()) {
         return Ok(ids);
     }
     serde_json::from_str(raw).map_err(|error| {

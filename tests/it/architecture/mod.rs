@@ -74,7 +74,7 @@ const BELOW_CLI: [&str; 16] = {
 };
 
 /// Rooms of pure computation.
-const PURE: [&str; 8] = [
+const PURE: [&str; 12] = [
     "units",
     "columns",
     "json_scan",

@@ -4,13 +4,10 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
-use super::raw::{elements, last, members_or_none};
 use crate::record::{Kind, Usage};
 
-/// How deep parts of parts are followed.
-const DEPTH: usize = 4;
+/// More tokens than any count can mean: 2^40. Larger numbers are ignored.
+pub(super) const ABSURD_TOK: u64 = 1 << 40;
 
 /// One chunk of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,34 +83,7 @@ impl std::ops::BitOrAssign for Text {
     }
 }
 
-/// Text as a string or as typed parts: `text`, `refusal`, and `thinking`, which has parts of its own.
-pub(super) fn parts(value: &RawValue) -> Text {
-    let mut kinds = Text { content: filled(value), ..Text::default() };
-    for part in elements(value) {
-        kinds.content |= filled(part);
-        for (key, value) in members_or_none(part) {
-            match key.as_ref() {
-                "text" | "refusal" | "content" => kinds.content |= filled(value),
-                "thinking" | "reasoning" => kinds.reasoning |= any_filled(value, DEPTH),
-                _ => {}
-            }
-        }
-    }
-    kinds
-}
-
-/// Whether text stands in a value, or as `text` in its parts.
-fn any_filled(value: &RawValue, depth: usize) -> bool {
-    if depth == 0 {
-        return false;
-    }
-    let deeper = |value| any_filled(value, depth - 1);
-    filled(value)
-        || elements(value).into_iter().any(deeper)
-        || last(&members_or_none(value), "text").is_some_and(deeper)
-}
-
-/// Whether a string with something in it stands here.
-pub(super) fn filled(value: &RawValue) -> bool {
-    value.get().len() > 2 && value.get().starts_with('"')
+/// A usage that counts nothing is none.
+pub(super) fn counted(usage: Usage) -> Option<Usage> {
+    (usage != Usage::default()).then_some(usage)
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::raw::{Member, elements, last, members_or_none, words};
+use super::raw::{Member, elements, last, members_or_none, text_of};
 
 /// The longest message, in characters.
 pub(super) const MESSAGE_CHARS: usize = 500;
@@ -45,7 +45,7 @@ fn find(json: &RawValue, depth: usize) -> Option<String> {
     if depth == 0 {
         return None;
     }
-    if let Some(words) = words(json) {
+    if let Some(words) = text_of(json) {
         return Some(words.into_owned());
     }
     let elements = elements(json);
@@ -75,7 +75,7 @@ fn located(members: &[Member<'_>], words_said: String) -> String {
         .map(elements)
         .unwrap_or_default()
         .iter()
-        .map(|step| words(step).map_or_else(|| step.get().to_owned(), Cow::into_owned))
+        .map(|step| text_of(step).map_or_else(|| step.get().to_owned(), Cow::into_owned))
         .collect();
     if path.is_empty() { words_said } else { format!("{}: {words_said}", path.join(".")) }
 }

@@ -1,8 +1,8 @@
-//! The data of one event as a chunk, by the quickest of the three readings that takes it.
+//! The data of one event as a chunk, by the quick reading where it takes it, else by the lenient one.
 
 use super::chunk::Chunk;
 use super::error_text::{error_message, one_line};
-use super::{lenient, openai, quick};
+use super::{lenient, quick};
 
 /// What one event of a stream says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,13 +54,10 @@ pub fn parse(data: &[u8]) -> Result<Parsed<'_>, ChunkError> {
     Ok(Parsed::Chunk(chunk))
 }
 
-/// Reads whatever is a JSON object, in its usual form or not.
+/// Reads whatever is a JSON object, in whatever encoding.
 pub(super) fn read_slowly(data: &[u8]) -> Result<Chunk<'_>, ChunkError> {
     let chunk = match std::str::from_utf8(data) {
-        Ok(text) => match openai::read(text) {
-            Some(chunk) => Ok(chunk),
-            None => lenient::read(text),
-        },
+        Ok(text) => lenient::read(text),
         Err(_) => lenient::read(&String::from_utf8_lossy(data)).map(Chunk::into_owned),
     };
     chunk.map_err(|reason| ChunkError {

@@ -1,10 +1,9 @@
-//! The quickest reading of a chunk: a scan for the form that servers send for every token, a single
-//! choice and scalars around it.
+//! The quick reading of a chunk: one scan for the forms that servers send, which copies nothing.
 //!
 //! It knows just enough JSON to be sure of what it read, and in any doubt (escapes where a word is
-//! wanted, repeated keys, nested values, errors, odd types) leaves the chunk to [`super::openai`], whose
-//! answer is the same for everything that is read here. Nothing is copied, and UTF-8 is checked only
-//! where a text is handed on.
+//! wanted, repeated keys, content in parts, errors, odd types) leaves the chunk to [`super::lenient`],
+//! whose answer is the same for everything that is read here. UTF-8 is checked only where a text is
+//! handed on.
 
 #![expect(
     clippy::option_option,
@@ -13,11 +12,14 @@
 
 use std::borrow::Cow;
 
-use super::chunk::{Chunk, Text};
+use super::chunk::{ABSURD_TOK, Chunk, Text, counted};
 use crate::json_scan::Scan;
 use crate::record::Usage;
 
-/// Reads a chunk of the usual form; `None` asks for the next reading.
+/// How deep a value may nest that says nothing here.
+const DEPTH: u8 = 16;
+
+/// Reads a chunk of a usual form; `None` asks for the lenient reading.
 pub(super) fn read(data: &[u8]) -> Option<Chunk<'_>> {
     let mut scan = Scan::new(data);
     let mut chunk = Chunk::default();
@@ -32,18 +34,20 @@ pub(super) fn read(data: &[u8]) -> Option<Chunk<'_>> {
             b"choices" => {
                 seen.once(1)?;
                 has_choices = true;
-                scan.take(b'[')?;
                 let mut text = Text::default();
-                chunk.finish_reason = choice(scan, &mut text)?;
+                scan.array(|scan| {
+                    let reason = choice(scan, &mut text)?;
+                    chunk.finish_reason = chunk.finish_reason.take().or(reason);
+                    Some(())
+                })?;
                 chunk.kind = text.kind();
-                scan.take(b']')?;
             }
             b"usage" => {
                 seen.once(2)?;
                 chunk.usage = usage(scan)?;
             }
             b"error" | b"message" | b"detail" => return None,
-            _ => scan.scalar()?,
+            _ => scan.value(DEPTH)?,
         }
         Some(())
     })?;
@@ -58,9 +62,7 @@ fn choice<'a>(scan: &mut Scan<'a>, text: &mut Text) -> Option<Option<Cow<'a, str
         match key {
             b"delta" => {
                 seen.once(0)?;
-                if !scan.null() {
-                    delta(scan, text)?;
-                }
+                delta(scan, text)?;
             }
             b"text" => {
                 seen.once(1)?;
@@ -70,7 +72,7 @@ fn choice<'a>(scan: &mut Scan<'a>, text: &mut Text) -> Option<Option<Cow<'a, str
                 seen.once(2)?;
                 finish_reason = scan.word()?;
             }
-            _ => scan.scalar()?,
+            _ => scan.value(DEPTH)?,
         }
         Some(())
     })?;
@@ -79,71 +81,96 @@ fn choice<'a>(scan: &mut Scan<'a>, text: &mut Text) -> Option<Option<Cow<'a, str
 
 fn delta(scan: &mut Scan<'_>, text: &mut Text) -> Option<()> {
     let mut seen = Seen::default();
-    scan.object(|scan, key| {
-        match key {
-            b"content" => {
+    scan.object_or_null(|scan, key| {
+        let (nth, says) = match key {
+            b"content" => (0, &mut text.content),
+            b"text" => (1, &mut text.content),
+            b"refusal" => (2, &mut text.content),
+            b"reasoning" => (3, &mut text.reasoning),
+            b"reasoning_content" => (4, &mut text.reasoning),
+            b"tool_calls" => {
+                seen.once(5)?;
+                return tool_calls(scan, &mut text.tool);
+            }
+            b"function_call" => {
+                seen.once(6)?;
+                return function(scan, &mut text.tool);
+            }
+            _ => return scan.value(DEPTH),
+        };
+        seen.once(nth)?;
+        *says |= scan.filled()?;
+        Some(())
+    })
+}
+
+fn tool_calls(scan: &mut Scan<'_>, tool: &mut bool) -> Option<()> {
+    if scan.skip(b"null") {
+        return Some(());
+    }
+    scan.array(|scan| {
+        let mut seen = Seen::default();
+        scan.object(|scan, key| match key {
+            b"function" => {
                 seen.once(0)?;
-                text.content |= scan.filled()?;
+                function(scan, tool)
             }
-            b"text" => {
-                seen.once(1)?;
-                text.content |= scan.filled()?;
-            }
-            b"refusal" => {
-                seen.once(2)?;
-                text.content |= scan.filled()?;
-            }
-            b"reasoning" => {
-                seen.once(3)?;
-                text.reasoning |= scan.filled()?;
-            }
-            b"reasoning_content" => {
-                seen.once(4)?;
-                text.reasoning |= scan.filled()?;
-            }
-            b"tool_calls" | b"function_call" => {
-                seen.once(if key[0] == b't' { 5 } else { 6 })?;
-                return scan.null().then_some(());
-            }
-            _ => scan.scalar()?,
+            _ => scan.value(DEPTH),
+        })
+    })
+}
+
+/// Reads whether a function has a name or arguments.
+fn function(scan: &mut Scan<'_>, tool: &mut bool) -> Option<()> {
+    scan.object_or_null(|scan, key| {
+        match key {
+            b"name" | b"arguments" => *tool |= scan.filled()?,
+            _ => scan.value(DEPTH)?,
         }
         Some(())
     })
 }
 
-/// Counts without their details.
+/// Counts, under all the names that servers give them.
 fn usage(scan: &mut Scan<'_>) -> Option<Option<Usage>> {
-    if scan.null() {
-        return Some(None);
-    }
-    let mut usage = Usage::default();
+    let (mut usage, mut detailed) = (Usage::default(), Usage::default());
     let mut seen = Seen::default();
-    scan.object(|scan, key| {
-        match key {
-            b"prompt_tokens" => {
-                seen.once(0)?;
-                usage.input_tok = Some(count(scan)?);
-            }
-            b"completion_tokens" => {
-                seen.once(1)?;
-                usage.output_tok = Some(count(scan)?);
-            }
-            b"total_tokens" => {
-                count(scan)?;
-            }
+    scan.object_or_null(|scan, key| {
+        let (nth, count) = match key {
+            b"prompt_tokens" => (0, &mut usage.input_tok),
+            b"completion_tokens" => (1, &mut usage.output_tok),
+            b"prompt_cache_hit_tokens" => (2, &mut usage.cached_tok),
+            b"reasoning_tokens" => (3, &mut usage.reasoning_tok),
             b"prompt_tokens_details" => {
-                seen.once(2)?;
-                return scan.null().then_some(());
+                seen.once(4)?;
+                return detail(scan, b"cached_tokens", &mut detailed.cached_tok);
             }
             b"completion_tokens_details" => {
-                seen.once(3)?;
-                return scan.null().then_some(());
+                seen.once(5)?;
+                return detail(scan, b"reasoning_tokens", &mut detailed.reasoning_tok);
             }
-            _ => return None,
-        }
+            _ => return scan.value(DEPTH),
+        };
+        seen.once(nth)?;
+        *count = token_count(scan)?;
         Some(())
     })?;
-    Some(super::openai::usage(usage))
+    usage.cached_tok = detailed.cached_tok.or(usage.cached_tok);
+    usage.reasoning_tok = detailed.reasoning_tok.or(usage.reasoning_tok);
+    Some(counted(usage))
+}
+
+/// One count of an object of them.
+fn detail(scan: &mut Scan<'_>, wanted: &[u8], count: &mut Option<u64>) -> Option<()> {
+    let mut seen = Seen::default();
+    scan.object_or_null(|scan, key| {
+        if key != wanted {
+            return scan.value(DEPTH);
+        }
+        seen.once(0)?;
+        *count = token_count(scan)?;
+        Some(())
+    })
 }
 
 /// Which keys of an object were there.
@@ -159,9 +186,12 @@ impl Seen {
     }
 }
 
-/// A count of tokens.
-fn count(scan: &mut Scan<'_>) -> Option<u64> {
-    scan.digits().filter(|count| *count <= super::openai::ABSURD_TOK)
+/// A count of tokens, or null.
+fn token_count(scan: &mut Scan<'_>) -> Option<Option<u64>> {
+    if scan.skip(b"null") {
+        return Some(None);
+    }
+    scan.integer().filter(|count| *count <= ABSURD_TOK).map(Some)
 }
 
 #[cfg(test)]
@@ -169,37 +199,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_forms_of_the_common_servers_are_read() {
-        let lines = [
-            r#"{"id":"c-1","object":"chat.completion.chunk","created":17,"model":"m","choices":[{"index":0,"delta":{"content":" a\n\u00e9"},"logprobs":null,"finish_reason":null}]}"#,
-            r#"{"id":"c-1","choices":[{"index":0,"delta":{"content":"a","reasoning_content":null,"tool_calls":null},"finish_reason":"stop","stop_reason":null}],"usage":null}"#,
-            r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"a"}}],"created":17,"id":"c-1","model":"m","system_fingerprint":"b","object":"chat.completion.chunk"}"#,
-            r#"{"id": "c-1", "choices": [{"index": 0, "text": "a", "logprobs": null, "finish_reason": null}], "usage": {"prompt_tokens": 3, "total_tokens": 4, "completion_tokens": 1}}"#,
-        ];
-        for line in lines {
-            let quick = read(line.as_bytes()).expect(line);
-            assert_eq!(Some(&quick), super::super::openai::read(line).as_ref(), "{line}");
-            assert!(quick.kind.is_some() && quick.id.is_some(), "{line}");
-        }
-    }
-
-    #[test]
     fn any_doubt_is_left_to_others() {
+        let deep = format!(
+            r#"{{"choices":[],"x":{}1{}}}"#,
+            "[".repeat(usize::from(DEPTH) + 1),
+            "]".repeat(usize::from(DEPTH) + 1)
+        );
         for line in [
             r#"{"choices":[{"delta":{"content":"a"}}],"error":null}"#,
             r#"{"choices":[{"delta":{"content":"a"}}]} x"#,
-            r#"{"choices":[{"delta":{"content":"a"}},{}]}"#,
             r#"{"choices":[{"delta":{"content":"a","content":""}}]}"#,
             r#"{"choices":[{"delta":{"content":"\x"}}]}"#,
             r#"{"choices":[{"delta":{"content":"\u12"}}]}"#,
             r#"{"choices":[{"delta":{"content":7}}]}"#,
             r#"{"choices":[{"delta":{"c\u006fntent":"a"}}]}"#,
             r#"{"choices":[{"delta":{"content":"a"},"index":01}]}"#,
+            r#"{"choices":[{"delta":{"content":"a"},"index":1.}]}"#,
             r#"{"choices":[{"delta":{"content":"a"},}]}"#,
-            r#"{"choices":[]}"#,
+            r#"{"choices":[],"usage":{"prompt_tokens":1.0}}"#,
             r#"{"id":"x"}"#,
             "{\"choices\":[{\"delta\":{\"content\":\"\t\"}}]}",
             "",
+            &deep,
         ] {
             assert_eq!(read(line.as_bytes()), None, "{line}");
         }

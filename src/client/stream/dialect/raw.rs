@@ -36,7 +36,7 @@ pub(super) fn elements(value: &RawValue) -> Vec<&RawValue> {
 }
 
 /// A string's text; `None` for anything else and for the empty string.
-pub(super) fn words(value: &RawValue) -> Option<Cow<'_, str>> {
+pub(super) fn text_of(value: &RawValue) -> Option<Cow<'_, str>> {
     let text = value.get();
     // Most strings have no escape and need no copy.
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::raw::{elements, last, members, members_or_none, words};
+use super::raw::{elements, last, members, members_or_none, text_of};
 use crate::record::SavedText;
 
 /// Adds what the data of one event says to `saved`. With several choices, theirs follow one another.
@@ -71,7 +71,7 @@ fn parts(part: &RawValue, saved: &mut SavedText) {
 
 fn tool(function: &RawValue, saved: &mut SavedText) {
     let members = members_or_none(function);
-    if let Some(name) = last(&members, "name").and_then(words) {
+    if let Some(name) = last(&members, "name").and_then(text_of) {
         if !saved.tool.is_empty() {
             saved.tool.push('\n');
         }
@@ -79,14 +79,14 @@ fn tool(function: &RawValue, saved: &mut SavedText) {
         saved.tool.push(' ');
     }
     if let Some(arguments) = last(&members, "arguments") {
-        let said = words(arguments);
+        let said = text_of(arguments);
         let is_object = arguments.get().starts_with('{').then(|| Cow::Borrowed(arguments.get()));
         saved.tool.push_str(&said.or(is_object).unwrap_or_default());
     }
 }
 
 fn add(to: &mut String, value: &RawValue) {
-    to.push_str(&words(value).unwrap_or_default());
+    to.push_str(&text_of(value).unwrap_or_default());
 }
 
 #[cfg(test)]

@@ -14,10 +14,13 @@
 //! Deliberately absent: sockets and clocks (the caller stamps a read before feeding it), JSON (see
 //! [`super::dialect`]), UTF-8 validation, `id` and `retry` (nothing here ever reconnects).
 
+mod line;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod tests;
+
+use line::{ERROR, Field, field, without_mark};
 
 /// The most bytes that the lines of one event may have: 16 MiB, some eight times the largest known.
 pub const MAX_EVENT_BYTES: usize = 16 << 20;
@@ -28,9 +31,7 @@ const STRAY_BYTES: usize = 64 << 10;
 /// What stays allocated between events; the buffer of a larger one is given back.
 const KEEP_BYTES: usize = 64 << 10;
 
-const BOM: &[u8] = b"\xef\xbb\xbf";
 const DONE: &[u8] = b"[DONE]";
-const ERROR: &[u8] = b"error";
 
 /// One event, borrowed from the read or from the decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +70,8 @@ pub struct Decoder {
     stray: Vec<u8>,
     /// The last read ended in CR: an LF at the start of the next belongs to it.
     skip_lf: bool,
-    /// How many bytes of a BOM the stream began with; 3 also means that the question is settled.
-    bom: usize,
+    /// No line has ended yet: a byte order mark may stand at the front of this one.
+    is_first_line: bool,
     /// Bytes searched, copied and moved, which the tests hold against the bytes fed.
     #[cfg(test)]
     work: usize,
@@ -87,16 +88,6 @@ impl Default for Decoder {
 struct Borrowed<'a> {
     data: Option<&'a [u8]>,
     name: Option<&'a [u8]>,
-}
-
-enum Field<'a> {
-    Data(&'a [u8]),
-    Name(&'a [u8]),
-    /// No field of the standard, and never an empty one.
-    Error(&'a [u8]),
-    /// A comment, or a field that says nothing here.
-    Ignored,
-    Stray,
 }
 
 impl Decoder {
@@ -116,7 +107,7 @@ impl Decoder {
             limit,
             stray: Vec::new(),
             skip_lf: false,
-            bom: 0,
+            is_first_line: true,
             #[cfg(test)]
             work: 0,
         }
@@ -131,7 +122,7 @@ impl Decoder {
         bytes: &[u8],
         mut on_event: impl FnMut(Event<'_>),
     ) -> Result<(), SseError> {
-        let mut rest = self.skip_bom(bytes);
+        let mut rest = bytes;
         if self.skip_lf && !rest.is_empty() {
             self.skip_lf = false;
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
@@ -154,6 +145,7 @@ impl Decoder {
                 self.hold(line)?;
                 self.take_held_line(&mut on_event);
             }
+            self.is_first_line = false;
         }
         self.settle(&borrowed);
         self.count_work(rest.len());
@@ -166,19 +158,15 @@ impl Decoder {
     /// Returns the length of an unfinished last line, which is dropped; above zero means that the
     /// stream was cut within a line.
     pub fn finish(&mut self, mut on_event: impl FnMut(Event<'_>)) -> usize {
-        if self.bom < BOM.len() {
-            // Too short to be a BOM, so it was the start of a line.
-            let begun = std::mem::replace(&mut self.bom, BOM.len());
-            self.buffer.extend_from_slice(&BOM[..begun]);
-        }
         let last = self.buffer.split_off(self.line_start);
+        let last = without_mark(&last, self.is_first_line);
         self.dispatch_held(&mut on_event);
-        match field(&last) {
+        match field(last) {
             Field::Data(DONE) => on_event(Event { name: b"", data: DONE }),
             Field::Error(data) => on_event(Event { name: ERROR, data }),
             kind => {
                 if matches!(kind, Field::Stray) {
-                    self.keep_stray(&last);
+                    self.keep_stray(last);
                 }
                 return last.len();
             }
@@ -201,24 +189,11 @@ impl Decoder {
         let (data, line) = self.buffer.split_at(self.line_start);
         match (self.has_data, line.is_empty()) {
             (true, true) => data == DONE,
-            (false, false) => matches!(field(line), Field::Data(DONE)),
+            (false, false) => {
+                matches!(field(without_mark(line, self.is_first_line)), Field::Data(DONE))
+            }
             _ => false,
         }
-    }
-
-    /// Drops a byte order mark at the very start of the stream, in whatever pieces it comes.
-    fn skip_bom<'a>(&mut self, mut bytes: &'a [u8]) -> &'a [u8] {
-        while self.bom < BOM.len() {
-            let Some((first, rest)) = bytes.split_first() else { break };
-            if *first == BOM[self.bom] {
-                self.bom += 1;
-                bytes = rest;
-            } else {
-                let begun = std::mem::replace(&mut self.bom, BOM.len());
-                self.buffer.extend_from_slice(&BOM[..begun]);
-            }
-        }
-        bytes
     }
 
     /// A line that lies whole in the present read.
@@ -228,11 +203,13 @@ impl Decoder {
         borrowed: &mut Borrowed<'a>,
         on_event: &mut impl FnMut(Event<'_>),
     ) -> Result<(), SseError> {
+        let line_len = line.len();
+        let line = without_mark(line, self.is_first_line);
         if line.is_empty() {
             self.end_event(borrowed, on_event);
             return Ok(());
         }
-        self.check_limit(line.len())?;
+        self.check_limit(line_len)?;
         match field(line) {
             Field::Data(value) if borrowed.data.is_none() && !self.has_data => {
                 borrowed.data = Some(value);
@@ -255,7 +232,7 @@ impl Decoder {
                 return Ok(());
             }
         }
-        self.event_bytes += line.len();
+        self.event_bytes += line_len;
         Ok(())
     }
 
@@ -276,7 +253,7 @@ impl Decoder {
     fn take_held_line(&mut self, on_event: &mut impl FnMut(Event<'_>)) {
         let line_len = self.buffer.len() - self.line_start;
         let mut kept = self.line_start;
-        match field(&self.buffer[self.line_start..]) {
+        match field(without_mark(&self.buffer[kept..], self.is_first_line)) {
             Field::Data(value) => {
                 let value_len = value.len();
                 let from = self.buffer.len() - value_len;
@@ -300,12 +277,13 @@ impl Decoder {
             Field::Error(_) | Field::Stray => {
                 // Neither is seen in a stream that goes well.
                 let line = self.buffer.split_off(kept);
-                if let Field::Error(data) = field(&line) {
+                let line = without_mark(&line, self.is_first_line);
+                if let Field::Error(data) = field(line) {
                     self.dispatch_held(on_event);
                     on_event(Event { name: ERROR, data });
                     return;
                 }
-                self.keep_stray(&line);
+                self.keep_stray(line);
             }
         }
         self.buffer.truncate(kept);
@@ -387,26 +365,5 @@ impl Decoder {
             self.work += bytes;
         }
         let _ = bytes;
-    }
-}
-
-/// Reads a line: its field's name, then its value after one optional space.
-fn field(line: &[u8]) -> Field<'_> {
-    let value = |name: &[u8]| match line.strip_prefix(name)? {
-        [] => Some(&[][..]),
-        [b':', b' ', value @ ..] | [b':', value @ ..] => Some(value),
-        _ => None,
-    };
-    match line.first() {
-        Some(b'd') => value(b"data").map_or(Field::Stray, Field::Data),
-        Some(b'e') => match (value(b"event"), value(ERROR)) {
-            (Some(name), _) => Field::Name(name),
-            (_, Some([])) => Field::Ignored,
-            (_, Some(error)) => Field::Error(error),
-            _ => Field::Stray,
-        },
-        Some(b':') | None => Field::Ignored,
-        _ if value(b"id").or_else(|| value(b"retry")).is_some() => Field::Ignored,
-        _ => Field::Stray,
     }
 }

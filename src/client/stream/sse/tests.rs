@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::line::BOM;
 use super::*;
 
 /// An event as `name|data`, or only `data` where there is no name.

@@ -168,17 +168,17 @@ fn scan_plain(line: &[u8], block_tok: u32) -> Option<Plain<'_>> {
     let (mut time, mut lengths, mut ids) = (None, [None; 2], None);
     scan.object(|scan, key| {
         match key {
-            b"timestamp" if time.is_none() => time = Some(scan.digits_text()?),
+            b"timestamp" if time.is_none() => time = Some(scan.integer_text()?),
             b"input_length" if lengths[0].is_none() => {
-                lengths[0] = Some(u32::try_from(scan.digits()?).ok()?);
+                lengths[0] = Some(u32::try_from(scan.integer()?).ok()?);
             }
             b"output_length" if lengths[1].is_none() => {
-                lengths[1] = Some(u32::try_from(scan.digits()?).ok()?);
+                lengths[1] = Some(u32::try_from(scan.integer()?).ok()?);
             }
             b"hash_ids" if ids.is_none() => {
                 // Room for exactly the ids that the length demands, so that boxing them copies nothing.
                 let blocks = lengths[0].map_or(0, |input: u32| input.div_ceil(block_tok) as usize);
-                ids = Some(scan.list(blocks.min(line.len() / 2))?);
+                ids = Some(scan.integers(blocks.min(line.len() / 2))?);
             }
             _ => return None,
         }

@@ -1,19 +1,18 @@
-//! How a stream is cut from outside, and how its worker sees that it lives.
+//! What a worker holds of an attempt: it cuts it, forbids further ones, and sees that it lives.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-use super::timeouts::Deadline;
 use crate::clock::{Clock, Sleep};
 use crate::units::Nanos;
 
-/// Shared between a stream and its worker, on one thread.
+/// Shared between an attempt and its worker, on one thread.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct AttemptControl {
     cut: Cell<bool>,
-    last_try: Cell<bool>,
+    no_retries: Cell<bool>,
     last_byte: Cell<Nanos>,
     waker: RefCell<Option<Waker>>,
 }
@@ -31,10 +30,10 @@ pub(super) enum Cut {
 pub(super) enum Step<T> {
     Ready(T),
     /// Nothing more for now, and not for longer than that.
-    Waiting(Option<Deadline>),
+    Waiting(Option<Nanos>),
 }
 
-impl Watch {
+impl AttemptControl {
     /// Ends the stream as `incomplete` at its next step.
     pub fn cut(&self) {
         self.cut.set(true);
@@ -42,13 +41,13 @@ impl Watch {
     }
 
     /// What fails from now on is not tried again.
-    pub fn try_no_more(&self) {
-        self.last_try.set(true);
+    pub fn forbid_retries(&self) {
+        self.no_retries.set(true);
         self.wake();
     }
 
-    pub(super) fn is_last_try(&self) -> bool {
-        self.last_try.get()
+    pub(super) fn forbids_retries(&self) -> bool {
+        self.no_retries.get()
     }
 
     fn wake(&self) {
@@ -73,7 +72,7 @@ impl Watch {
         &self,
         clock: &Clock,
         mut step: impl FnMut(&mut Context<'_>) -> Step<T>,
-    ) -> Result<T, (Cut, Option<Deadline>)> {
+    ) -> Result<T, Cut> {
         let mut sleep: Option<(Nanos, Sleep)> = None;
         poll_fn(|context| {
             let deadline = match step(context) {
@@ -81,15 +80,15 @@ impl Watch {
                 Step::Waiting(deadline) => deadline,
             };
             if self.cut.get() {
-                return Poll::Ready(Err((Cut::Stopped, deadline)));
+                return Poll::Ready(Err(Cut::Stopped));
             }
             let mut moved = self.register(context);
-            let Some(at) = deadline.map(|deadline| deadline.at) else {
+            let Some(at) = deadline else {
                 return Poll::Pending;
             };
             let now = clock.now();
             if now >= at {
-                return Poll::Ready(Err((Cut::Deadline, deadline)));
+                return Poll::Ready(Err(Cut::Deadline));
             }
             if sleep.as_ref().is_none_or(|(set, _)| at < *set || now >= *set) {
                 sleep = Some((at, clock.sleep_until(at)));
@@ -125,25 +124,9 @@ impl Watch {
         future: F,
     ) -> Result<F::Output, Cut> {
         let mut future = pin!(future);
-        let mut sleep = pin!(None);
-        poll_fn(|context| {
-            if let Poll::Ready(output) = future.as_mut().poll(context) {
-                return Poll::Ready(Ok(output));
-            }
-            if self.cut.get() {
-                return Poll::Ready(Err(Cut::Stopped));
-            }
-            self.register(context);
-            let Some(deadline) = deadline else {
-                return Poll::Pending;
-            };
-            if sleep.is_none() {
-                sleep.set(Some(clock.sleep_until(deadline)));
-            }
-            match sleep.as_mut().as_pin_mut() {
-                Some(sleep) => sleep.poll(context).map(|()| Err(Cut::Deadline)),
-                None => Poll::Pending,
-            }
+        self.follow(clock, |context| match future.as_mut().poll(context) {
+            Poll::Ready(output) => Step::Ready(output),
+            Poll::Pending => Step::Waiting(deadline),
         })
         .await
     }
