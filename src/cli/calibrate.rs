@@ -70,12 +70,11 @@ pub(super) fn calibrate(args: &CalibrateArgs, quit: fn(Exit) -> !) -> anyhow::Re
     let (stop, _) = watch::channel(Stop::No);
     stop_on_signals(&stop, quit).context("cannot watch for signals")?;
     let (program, console) = (this_program()?, &mut Console::new(false));
-    let load = match asked {
-        Some(load) => load,
-        None => {
-            let held = search(args.gap, workers, &program, &stop, console)?;
-            Load { span: args.duration, ..held }
-        }
+    let load = if let Some(load) = asked {
+        load
+    } else {
+        let held = search(args.gap, workers, &program, &stop, console)?;
+        Load { span: args.duration, ..held }
     };
     if *stop.borrow() == Stop::All {
         return Ok(Exit::Interrupted);

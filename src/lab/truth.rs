@@ -61,6 +61,18 @@ impl Agreement {
     pub fn bounded_p99(&self) -> Option<Nanos> {
         self.percentile(99).filter(|_| self.n() >= Percentile::P99.least_n())
     }
+
+    /// A bound on nearly all differences: the p99, or the largest where they are too few for that.
+    #[must_use]
+    pub fn bound(&self) -> Option<Nanos> {
+        self.bounded_p99().or_else(|| self.percentile(100))
+    }
+
+    /// The same in milliseconds.
+    #[must_use]
+    pub fn bound_ms(&self) -> Option<f64> {
+        self.bound().map(Nanos::as_millis_f64)
+    }
 }
 
 /// Compares the rows of a run that began at `t0` with the server's log.

@@ -93,6 +93,12 @@ impl Draft {
         self.facts.notices.push(notice);
     }
 
+    fn notices(&mut self, notices: impl IntoIterator<Item = String>) {
+        for notice in notices {
+            self.notice(notice);
+        }
+    }
+
     /// Writes everything that follows from the rows. Every step is taken whatever becomes of the others.
     pub(super) fn finish(
         mut self,
@@ -103,7 +109,7 @@ impl Draft {
         let Finished { recorder, server, sent, in_flight, dialled, client, anchor, .. } = finished;
         let Recorded { mut summary, written, files, notices, seconds } = recorder.finish();
         summary.tell_of_client(&client);
-        notices.into_iter().for_each(|notice| self.notice(notice));
+        self.notices(notices);
         self.manifest.predial = dialled.as_ref().map(predial::manifest);
         self.manifest.notices.extend(dialled.as_ref().and_then(predial::warning));
         let aborted = finished.aborted.map(|reason| reason.to_string());
@@ -115,7 +121,7 @@ impl Draft {
         self.manifest.stopped = self.facts.stopped.clone().or(signal);
         self.manifest.interrupted = interrupted;
         self.facts.interrupted = interrupted;
-        ending.notices.into_iter().chain(finished.notice).for_each(|notice| self.notice(notice));
+        self.notices(ending.notices.into_iter().chain(finished.notice));
         self.manifest.take_summary(&summary);
         let stopped = self.manifest.stopped.is_some();
         let health =
@@ -185,7 +191,7 @@ impl Draft {
         }
         let (notices, verdict) = server.check(seconds, summary, window);
         self.manifest.verdicts["server"] = verdict;
-        notices.into_iter().for_each(|notice| self.notice(notice));
+        self.notices(notices);
     }
 
     /// Little's law, on ourselves.

@@ -77,6 +77,7 @@ fn client(setup: &Setup, timeouts: Timeouts) -> Result<Rc<Client>, ServerError> 
 }
 
 /// The limits on a request of `--prime`: those of the run, and one on the whole in any case.
+#[must_use]
 pub fn prime_timeouts(setup: &Setup) -> Timeouts {
     let of_run = setup.targets.first().map(|endpoint| endpoint.settings.timeouts);
     let of_run = of_run.unwrap_or_default();

@@ -138,16 +138,19 @@ impl Servers {
     }
 
     /// The model of the first.
+    #[must_use]
     pub fn model(&self) -> Option<String> {
         self.answers.models.first().cloned().flatten()
     }
 
     /// What the bodies name, by target; `None` where a server did not say and nobody else did.
+    #[must_use]
     pub fn models(&self) -> Vec<Option<String>> {
         self.answers.models.clone()
     }
 
     /// What is known of each server, a line each.
+    #[must_use]
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for (index, facts) in self.answers.facts.iter().enumerate() {
@@ -174,6 +177,7 @@ impl Servers {
     }
 
     /// The same for the manifest: an object, or one for each of several servers.
+    #[must_use]
     pub fn about(&self) -> Value {
         let mut each = self.answers.facts.iter().enumerate().map(|(index, facts)| {
             json!({
@@ -189,6 +193,7 @@ impl Servers {
     }
 
     /// The longest request that every server takes, where one tells.
+    #[must_use]
     pub fn max_len_tok(&self) -> Option<u64> {
         (0..self.addresses.len()).filter_map(|index| self.max_len_of(index)).min()
     }
@@ -202,6 +207,7 @@ impl Servers {
     }
 
     /// Where requests go, by target.
+    #[must_use]
     pub fn endpoints(
         &self,
         timeouts: Timeouts,
@@ -218,21 +224,25 @@ impl Servers {
     }
 
     /// Where a simulated server that was started for this run is.
+    #[must_use]
     pub fn simulated_url(&self) -> Option<String> {
-        self.process.as_ref().map(|process| process.url())
+        self.process.as_ref().map(SimulatedServer::url)
     }
 
     /// For a question to the first one's tokenizer.
+    #[must_use]
     pub fn tokenize_path(&self) -> String {
         self.addresses.first().map(|address| address.target.tokenize_path()).unwrap_or_default()
     }
 
     /// Whether all are simulated, so that a word is a token.
+    #[must_use]
     pub fn is_simulated(&self) -> bool {
         self.answers.facts.iter().all(|facts| facts.engine == Some(Engine::Underfire))
     }
 
     /// Ends a simulated server; true where there was one, whose truth log is then whole.
+    #[must_use]
     pub fn end(self) -> bool {
         self.process.is_some()
     }

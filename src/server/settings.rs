@@ -43,12 +43,12 @@ pub struct Connection {
     pub proxy: Option<String>,
 }
 
+#[expect(clippy::ref_option, reason = "as serde calls it")]
 fn without_user<S: Serializer>(url: &Option<String>, out: S) -> Result<S::Ok, S::Error> {
     url.as_deref().map(redact_url).serialize(out)
 }
 
 /// What is wished of the servers of a run.
-#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 #[derive(Clone, Debug, Serialize)]
 pub struct ServerSettings {
     /// `model` of every request; `None`: the first that the server lists.

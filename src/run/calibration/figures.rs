@@ -24,17 +24,6 @@ pub fn errors(calibration: &Calibration) -> [(&'static str, &'static str, &Agree
     ]
 }
 
-/// A bound on nearly all differences: the p99, or the largest where they are too few for that.
-fn bound(agreement: &Agreement) -> Option<Nanos> {
-    agreement.bounded_p99().or_else(|| agreement.percentile(100))
-}
-
-/// The same in milliseconds.
-#[must_use]
-pub fn bound_ms(agreement: &Agreement) -> Option<f64> {
-    bound(agreement).map(Nanos::as_millis_f64)
-}
-
 impl Calibration {
     /// Whether every request came to its end and was found in the log, with its tokens.
     #[must_use]
@@ -49,7 +38,7 @@ impl Calibration {
     pub fn worst_ms(&self) -> Option<f64> {
         let check = &self.check;
         let judged = [&check.arrival, &check.ttft, &check.e2e, &check.gap_p50, &check.gap_p99];
-        judged.into_iter().filter_map(bound).max().map(Nanos::as_millis_f64)
+        judged.into_iter().filter_map(Agreement::bound).max().map(Nanos::as_millis_f64)
     }
 
     /// Processor time of the client per token event, in µs.
@@ -131,7 +120,7 @@ pub fn meaning(calibration: &Calibration) -> String {
     }
     let check = &calibration.check;
     let within =
-        |agreement: &Agreement| optional(bound_ms(agreement), |ms| format!("{} ms", figure(ms)));
+        |agreement: &Agreement| optional(agreement.bound_ms(), |ms| format!("{} ms", figure(ms)));
     let of = if check.ttft.bounded_p99().is_some() { "99 of 100" } else { "all" };
     format!(
         "On this machine, at this load, a reported TTFT is within {} of the truth for {of} requests, the \
@@ -207,10 +196,10 @@ pub(in crate::run) fn own_error(calibration: &Calibration) -> Result<OwnError, S
         } else {
             format!("largest of {n} requests")
         },
-        ttft_ms: bound_ms(&check.ttft),
-        e2e_ms: bound_ms(&check.e2e),
-        gap_ms: bound_ms(&check.gap_p99),
-        arrival_ms: bound_ms(&check.arrival),
+        ttft_ms: check.ttft.bound_ms(),
+        e2e_ms: check.e2e.bound_ms(),
+        gap_ms: check.gap_p99.bound_ms(),
+        arrival_ms: check.arrival.bound_ms(),
         details: json(calibration),
     })
 }

@@ -74,6 +74,10 @@ pub struct Calibration {
 
 /// Sends `load` with so many workers to the simulated server of `program`. The rows, the timeline and the
 /// log go into `folder`.
+///
+/// # Panics
+///
+/// Never: a run that ended well was started.
 pub fn measure(
     load: Load,
     workers: usize,

@@ -11,7 +11,7 @@ mod search;
 
 pub(super) use self::figures::own_error;
 pub use self::figures::{
-    bound_ms, describe_load, describe_worst, errors, figure, json, meaning, ms, optional, percents,
+    describe_load, describe_worst, errors, figure, json, meaning, ms, optional, percents,
 };
 pub use self::load::{UNKNOWN_ANSWER_TOK, interval, mean_answer_tok, of_plan, streams_of};
 pub use self::measure::{Calibration, measure};

@@ -5,8 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::figures::bound_ms;
-use crate::lab::{self, Load, TruthCheck};
+use crate::lab::{self, Agreement, Load, TruthCheck};
 use crate::record::Row;
 use crate::sim::truth::TruthRow;
 use crate::units::Nanos;
@@ -60,7 +59,8 @@ impl Piece {
     #[must_use]
     pub fn figures(&self) -> [Option<f64>; 4] {
         let check = &self.check;
-        let [arrival, ttft, gap] = [&check.arrival, &check.ttft, &check.gap_p99].map(bound_ms);
+        let [arrival, ttft, gap] =
+            [&check.arrival, &check.ttft, &check.gap_p99].map(Agreement::bound_ms);
         [arrival, ttft, gap, self.rss_bytes.map(|bytes| bytes as f64 / 1e6)]
     }
 }

@@ -28,6 +28,7 @@ fn describe_output(facts: &PlanFacts) -> String {
 
 impl Traffic {
     /// The plan in words, a line or two each for source, time and tokens.
+    #[must_use]
     pub fn describe(&self, facts: &PlanFacts) -> String {
         let mut text = format!("plan: {} rows of {}", facts.rows, self.describe_source());
         if let (Some(first), Some(last)) = (facts.first_due, facts.last_due) {
@@ -89,6 +90,7 @@ impl Traffic {
     }
 
     /// Why a plan without rows has none.
+    #[must_use]
     pub fn nothing_left(&self, facts: &PlanFacts) -> String {
         let read = facts.left_out + facts.past_end;
         format!(
@@ -111,6 +113,7 @@ impl Traffic {
     }
 
     /// The source as the manifest keeps it.
+    #[must_use]
     pub fn manifest(&self, plan: Option<&PlanFacts>) -> Value {
         let source = match &self.kind {
             Kind::Workload(workload) => {
@@ -163,6 +166,7 @@ impl Traffic {
     }
 
     /// What was asked and planned, and what was sent where that is known, as the manifest keeps it.
+    #[must_use]
     pub fn fidelity(&self, sent: Option<&SentFigures>) -> Value {
         if self.fidelity.is_none() && sent.is_none() {
             return Value::Null;
@@ -177,6 +181,7 @@ impl Traffic {
     }
 
     /// How the source got its rate, as the manifest keeps it.
+    #[must_use]
     pub fn scale(&self) -> (String, f64) {
         match self.scaling.scale() {
             _ if self.shape.closed_loop => ("closed".to_owned(), 1.0),

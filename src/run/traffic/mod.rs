@@ -137,9 +137,9 @@ impl Traffic {
         } else {
             let is_stdin = path == Path::new("-");
             if is_stdin && settings.repeat > 1 {
-                return Err(RunError::Settings(format!(
-                    "--repeat: standard input can be read once only\nhint: give a file"
-                )));
+                return Err(RunError::Settings(
+                    "--repeat: standard input can be read once only\nhint: give a file".to_owned(),
+                ));
             }
             let input = if is_stdin { Input::Stdin } else { Input::File(path.to_owned()) };
             let name = if is_stdin { "stdin" } else { stem };
@@ -197,10 +197,8 @@ impl Traffic {
         }
         if self.scaling.wants_pass() {
             if self.is_stream() {
-                return Err(RunError::Settings(format!(
-                    "a stream can be read once only, so it takes no --rate and no --dequantise\nhint: give a \
-                     file"
-                )));
+                return Err(RunError::Settings("a stream can be read once only, so it takes no --rate and no --dequantise\nhint: give a \
+                     file".to_owned()));
             }
             let rows = self.kind.rows(self.seed)?;
             let mut shape = Shape { duration: None, limit: None, ..self.shape.clone() };
@@ -222,6 +220,7 @@ impl Traffic {
     }
 
     /// The trace, where the source is one.
+    #[must_use]
     pub fn trace(&self) -> Option<&Trace> {
         match &self.kind {
             Kind::Trace(trace) => Some(trace),
@@ -230,6 +229,7 @@ impl Traffic {
     }
 
     /// Whether rows come by one clock, their own or that of a rate.
+    #[must_use]
     pub fn has_times(&self) -> bool {
         self.trace().is_none_or(|trace| trace.clock() == TraceClock::Common)
             || self.scaling.sets_times()
@@ -249,6 +249,7 @@ impl Traffic {
     }
 
     /// The closed loop that the workload asks for, if it does.
+    #[must_use]
     pub fn closed(&self) -> Option<(Closed, Option<Nanos>)> {
         match &self.kind {
             Kind::Trace(_) | Kind::Clients(_) | Kind::Own(_) => None,
@@ -276,11 +277,13 @@ impl Traffic {
     }
 
     /// What a person should know about the source.
+    #[must_use]
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
     /// What a workload wants in every body.
+    #[must_use]
     pub fn request_body(&self) -> Option<&RawValue> {
         match &self.kind {
             Kind::Trace(_) | Kind::Clients(_) | Kind::Own(_) => None,
@@ -374,6 +377,7 @@ impl Traffic {
     }
 
     /// What could not be said before the rows were read: counts on a stream.
+    #[must_use]
     pub fn late_notices(&self) -> Vec<String> {
         match &self.kind {
             Kind::Trace(trace) => trace.late_notices(),

@@ -37,6 +37,10 @@ pub fn merge(base: &[u8], over: &RawValue) -> Result<Vec<u8>, MergeError> {
 }
 
 /// The same of two values.
+///
+/// # Panics
+///
+/// Never: two objects make an object.
 pub fn merged(base: &RawValue, over: &RawValue) -> Result<Box<RawValue>, MergeError> {
     let bytes = merge(base.get().as_bytes(), over)?;
     let text = String::from_utf8(bytes).expect("made of two texts");
